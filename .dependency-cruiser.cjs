@@ -1,0 +1,57 @@
+/**
+ * The import rules between folders (ARCHITECTURE.md, "What may import what").
+ * A folder may import only what its line names, plus npm libraries.
+ */
+const may = {
+  'packages/contract': [],
+  'packages/domain': ['packages/contract'],
+  'packages/platform': ['packages/contract'],
+  'packages/store': ['packages/contract', 'packages/domain', 'packages/platform'],
+  'packages/bus': ['packages/contract', 'packages/platform'],
+  'packages/objects': ['packages/contract', 'packages/platform'],
+  'packages/client': ['packages/contract'],
+};
+const tests = '[.]test[.]ts$|/testing/|^e2e/|^bench/';
+const escape = (folder) => folder.replaceAll('.', '[.]');
+
+module.exports = {
+  forbidden: [
+    ...Object.entries(may).map(([folder, allowed]) => ({
+      name: `${folder.replace('/', '-')}-imports`,
+      severity: 'error',
+      from: { path: `^${escape(folder)}/`, pathNot: tests },
+      to: {
+        path: '^(packages|services|embedded|e2e|bench|dev)/',
+        pathNot: [folder, ...allowed].map((a) => `^${escape(a)}/`),
+      },
+    })),
+    {
+      name: 'service-imports-packages-only',
+      comment: 'A service never imports another service; embedded/ alone composes several.',
+      severity: 'error',
+      from: { path: '^services/([^/]+)/' },
+      to: { path: '^(services|embedded)/', pathNot: '^services/$1/' },
+    },
+    {
+      name: 'testing-in-tests-only',
+      severity: 'error',
+      from: { path: '^(packages|services|embedded)/', pathNot: tests },
+      to: { path: '^(packages/testing|e2e|bench)/' },
+    },
+    {
+      name: 'domain-does-no-io',
+      comment: 'domain decides, others act: no files, sockets or processes there.',
+      severity: 'error',
+      from: { path: '^packages/(domain|contract)/', pathNot: tests },
+      to: { dependencyTypes: ['core'], pathNot: '^(node:)?(crypto|buffer)$' },
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '(^|/)node_modules/(?!@millrace)' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'types'] },
+  },
+};

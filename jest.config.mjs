@@ -1,0 +1,41 @@
+// Three suites: unit (no I/O), integration (real PostgreSQL, ffmpeg, sockets), e2e (whole processes).
+const common = {
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      { jsc: { target: 'es2024', parser: { syntax: 'typescript' } }, module: { type: 'es6' } },
+    ],
+  },
+  // Workspaces resolve to their TypeScript sources, which must be transformed though they are linked there.
+  transformIgnorePatterns: ['/node_modules/(?!@millrace/)'],
+  moduleFileExtensions: ['ts', 'mjs', 'cjs', 'js', 'json'],
+  modulePathIgnorePatterns: ['<rootDir>/.millrace', '<rootDir>/.cache'],
+};
+const postgres = {
+  globalSetup: '<rootDir>/packages/testing/src/jest/global-setup.ts',
+  globalTeardown: '<rootDir>/packages/testing/src/jest/global-teardown.ts',
+};
+
+export default {
+  maxWorkers: 2,
+  testTimeout: 60_000,
+  projects: [
+    {
+      ...common,
+      displayName: 'unit',
+      roots: ['<rootDir>/packages', '<rootDir>/services', '<rootDir>/embedded', '<rootDir>/bench'],
+      testMatch: ['**/*.test.ts'],
+      testPathIgnorePatterns: ['/node_modules/', '\\.int\\.test\\.ts$'],
+    },
+    {
+      ...common,
+      ...postgres,
+      displayName: 'integration',
+      roots: ['<rootDir>/packages', '<rootDir>/services', '<rootDir>/embedded', '<rootDir>/bench'],
+      testMatch: ['**/*.int.test.ts'],
+    },
+    { ...common, displayName: 'e2e', roots: ['<rootDir>/e2e'], testMatch: ['**/*.e2e.test.ts'] },
+  ],
+};

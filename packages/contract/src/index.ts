@@ -1,0 +1,3 @@
+export * from './delivery-index.ts';
+export * from './qualities.ts';
+export * from './topics.ts';

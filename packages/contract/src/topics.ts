@@ -1,0 +1,86 @@
+import { z } from 'zod';
+
+/**
+ * Envelopes on the bus. Consumers ignore unknown fields (plain `z.object`), producers change payloads only
+ * additively within a version.
+ */
+
+const version = z.number().int().nonnegative();
+
+/** A permit to claim work; the record decides what is claimed (key: task id). */
+export const encodeTaskMessage = z.object({ v: z.literal(1), taskId: z.string(), kind: z.string() });
+
+/** Something happened to a video that customers hear about (key: video id). The body is in `events`. */
+export const videoEventMessage = z.object({
+  v: z.literal(1),
+  eventId: z.string(),
+  type: z.string(),
+  projectId: z.string(),
+  videoId: z.string(),
+});
+
+/** All that the CDN needs to know of a video to decide a request. `version` rises with every change. */
+export const videoPlaybackState = z.object({
+  videoId: z.string(),
+  accountId: z.string(),
+  version,
+  /** `ready` plays; anything else is `video_unavailable`. */
+  status: z.enum(['uploading', 'processing', 'ready', 'failed', 'held', 'deleted']),
+  /** Object key of the delivery index (`DeliveryIndex`) of the current encode; null before the first. */
+  indexKey: z.string().nullable(),
+});
+
+/** All that the CDN needs to know of an account. */
+export const accountPlaybackState = z.object({
+  accountId: z.string(),
+  version,
+  maxQuality: z.enum(['360p', '720p', '1080p', '1440p', '2160p']),
+  /** True while the account is over its free watched-minutes limit. */
+  overWatchLimit: z.boolean(),
+  whiteLabel: z.boolean(),
+  branding: z.unknown().optional(),
+});
+
+/** Key: video id, account id, or `heartbeat`. */
+export const playbackStateMessage = z.discriminatedUnion('kind', [
+  z.object({ v: z.literal(1), kind: z.literal('video'), state: videoPlaybackState }),
+  z.object({ v: z.literal(1), kind: z.literal('account'), state: accountPlaybackState }),
+  /** Every commit before `at` (database time) on this partition precedes this message. */
+  z.object({ v: z.literal(1), kind: z.literal('heartbeat'), at: z.iso.datetime() }),
+]);
+
+/** Watched time since the last batch; (bootId, sequence) makes it idempotent (key: account id). */
+export const playbackUsageMessage = z.object({
+  v: z.literal(1),
+  bootId: z.string(),
+  sequence: z.number().int().nonnegative(),
+  accountId: z.string(),
+  views: z.array(
+    z.object({
+      tokenHash: z.string(),
+      ipHash: z.string(),
+      videoId: z.string(),
+      /** Segment duration in milliseconds, by segment index counted now. */
+      segments: z.array(z.object({ index: z.number().int().nonnegative(), ms: z.number().nonnegative() })),
+      at: z.iso.datetime(),
+    }),
+  ),
+});
+
+export type EncodeTaskMessage = z.infer<typeof encodeTaskMessage>;
+export type VideoEventMessage = z.infer<typeof videoEventMessage>;
+export type VideoPlaybackState = z.infer<typeof videoPlaybackState>;
+export type AccountPlaybackState = z.infer<typeof accountPlaybackState>;
+export type PlaybackStateMessage = z.infer<typeof playbackStateMessage>;
+export type PlaybackUsageMessage = z.infer<typeof playbackUsageMessage>;
+
+/** Topics, their partitions in a fresh installation, and the schema of what they carry. */
+export const topics = {
+  encodeTasks: { name: 'millrace.encode.tasks', partitions: 12, schema: encodeTaskMessage },
+  videoEvents: { name: 'millrace.video.events', partitions: 12, schema: videoEventMessage },
+  playbackState: { name: 'millrace.playback.state', partitions: 4, schema: playbackStateMessage },
+  playbackUsage: { name: 'millrace.playback.usage', partitions: 12, schema: playbackUsageMessage },
+} as const;
+
+/** Where a message that does not parse goes. */
+export const deadTopic = (topic: string): string => `${topic}.dead`;

@@ -1,0 +1,64 @@
+import { randomFillSync } from 'node:crypto';
+
+/** Every id type prefix (contract "Conventions"; decisions.md "Conventions"). */
+export type IdPrefix =
+  | 'acc'
+  | 'usr'
+  | 'prj'
+  | 'vid'
+  | 'upl'
+  | 'key'
+  | 'dom'
+  | 'whe'
+  | 'evt'
+  | 'phc'
+  | 'ses'
+  | 'del'
+  | 'rep'
+  | 'hld'
+  | 'job'
+  | 'tsk'
+  | 'aud'
+  | 'req';
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const length = 22;
+
+/** 16 bytes as 22 base62 characters, so that text order is byte order. */
+export function base62(bytes: Uint8Array): string {
+  let value = 0n;
+  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
+  const width = Math.ceil((bytes.length * 8) / Math.log2(62));
+  let text = '';
+  for (let i = 0; i < width; i++) {
+    text = (alphabet[Number(value % 62n)] ?? '') + text;
+    value /= 62n;
+  }
+  return text;
+}
+
+/**
+ * A new id: `vid_` + base62 of a UUIDv7 (RFC 9562 §5.7), 22 characters, ordered by creation time.
+ * Ids made in the same millisecond have no promised order.
+ */
+export function newId(prefix: IdPrefix, now: Date = new Date()): string {
+  const bytes = new Uint8Array(16);
+  randomFillSync(bytes);
+  let ms = now.getTime();
+  for (let i = 5; i >= 0; i--) {
+    bytes[i] = ms % 256;
+    ms = Math.floor(ms / 256);
+  }
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return `${prefix}_${base62(bytes)}`;
+}
+
+/** True when `text` has this prefix and an id's shape. */
+export const isId = (prefix: IdPrefix, text: string): boolean =>
+  text.length === prefix.length + 1 + length &&
+  text.startsWith(`${prefix}_`) &&
+  /^[A-Za-z0-9]+$/.test(text.slice(prefix.length + 1));
+
+/** A random path segment for object keys: 22 base62 characters of 128 random bits. */
+export const randomSegment = (): string => base62(randomFillSync(new Uint8Array(16)));
