@@ -1,1 +1,1 @@
-export {};
+export { migrate } from './migrate.ts';
