@@ -1,1 +1,5 @@
 export * from './ids.ts';
+export { type KeySet, KeySetError, parseKeySet } from './keys.ts';
+export { isOriginOf, originOfReferer } from './origin.ts';
+export { isExpired, type PlaybackClaims, signPlaybackToken, verifyPlaybackToken } from './playback-token.ts';
+export { signText, verifyText } from './signed-text.ts';
