@@ -1,4 +1,5 @@
 export * from './delivery-index.ts';
-export * from './internal.ts';
+export * from './errors.ts';
 export * from './qualities.ts';
+export * from './resources.ts';
 export * from './topics.ts';
