@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { KeySetError, parseKeySet } from './keys.ts';
+
+const secretA = 'a'.repeat(32);
+const secretB = 'b:'.repeat(20);
+
+const failure = (text: string): KeySetError => {
+  try {
+    parseKeySet(text);
+  } catch (error) {
+    if (error instanceof KeySetError) return error;
+    throw error;
+  }
+  throw new Error('the key set was accepted');
+};
+
+describe('parseKeySet', () => {
+  it('signs with the first key and verifies with all', () => {
+    const keySet = parseKeySet(` k1:${secretA}, k2:${secretB}\n`);
+    expect(keySet.signing.kid).toBe('k1');
+    expect([...keySet.byKid.keys()]).toEqual(['k1', 'k2']);
+    expect(keySet.byKid.get('k1')).toBe(keySet.signing.key);
+    expect(keySet.byKid.get('k2')?.export().toString()).toBe(secretB);
+  });
+
+  it('refuses a secret under 32 bytes, naming the key and never the secret', () => {
+    const { message } = failure(`k1:${secretA},old:tooshortasecret`);
+    expect(message).toContain('"old"');
+    expect(message).toContain('15 bytes');
+    expect(message).not.toContain('tooshort');
+    expect(() => parseKeySet(`k1:${'ü'.repeat(16)}`)).not.toThrow();
+  });
+
+  it('refuses a kid that appears twice', () => {
+    expect(failure(`k1:${secretA},k1:${secretB}`).message).toBe('key "k1" appears twice');
+  });
+
+  it.each([
+    '',
+    ',',
+    `k1:${secretA},`,
+    secretA,
+    `:${secretA}`,
+    `a b:${secretA}`,
+    `${'k'.repeat(33)}:${secretA}`,
+  ])('refuses %j without repeating what may be a secret', (text) => {
+    const { message } = failure(text);
+    expect(message).toMatch(/^key \d is not of the form kid:secret$/);
+  });
+});
