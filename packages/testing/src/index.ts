@@ -1,1 +1,4 @@
-export {};
+export { type CapturedLog, captureLogger, type LogLine } from './capture-logger.ts';
+export { createManualClock, type ManualClock } from './manual-clock.ts';
+export { createTestDatabase, type TestDatabase } from './test-database.ts';
+export { waitFor, type WaitForOptions } from './wait-for.ts';
