@@ -1,0 +1,13 @@
+import { createDnsServer, type DnsQuery, type DnsServer } from '@millrace/embedded/dns-server';
+
+export interface TestDnsServer extends DnsServer {
+  /** Every query so far, oldest first. */
+  readonly queries: readonly DnsQuery[];
+}
+
+/** The development DNS server on a free loopback port, which remembers what it was asked. */
+export async function createTestDnsServer(): Promise<TestDnsServer> {
+  const queries: DnsQuery[] = [];
+  const server = await createDnsServer({ onQuery: (query) => queries.push(query) });
+  return { ...server, queries };
+}
