@@ -1,0 +1,72 @@
+import { ProblemError } from '@millrace/contract';
+import { newId } from '@millrace/domain';
+import { type Transaction } from './db.ts';
+import { doomObjects, lockVideo, moveVideo, type MoveResult, type VideoRow } from './videos.ts';
+
+export type HoldSource = 'admin' | 'automatic' | 'kubernetes';
+
+/** Names one hold: its source, and within the source a reference (`admin`, a check's name, an object's uid). */
+export interface HoldReference {
+  videoId: string;
+  source: HoldSource;
+  reference: string;
+}
+
+/**
+ * Places a hold, or updates reason and legal flag of the one that this source and reference already has (which
+ * tells nobody). The one way to hold a video, for the admin routes, the command line and Kubernetes.
+ *
+ * @throws ProblemError `not_found` (unknown or deleted), `invalid_video_state` (failed)
+ */
+export async function placeHold(
+  tx: Transaction,
+  hold: HoldReference & { reason: string | null; legal: boolean },
+): Promise<MoveResult> {
+  const video = await lockVideo(tx, hold.videoId);
+  if (!video || video.deletedAt !== null) throw new ProblemError('not_found');
+  const { rowCount: updated } = await tx.query(
+    `update video_holds set reason = $4, legal = $5
+     where video_id = $1 and source = $2 and reference = $3 and lifted_at is null`,
+    [hold.videoId, hold.source, hold.reference, hold.reason, hold.legal],
+    'hold-update',
+  );
+  if (updated > 0) return { video, moved: false };
+  // The move comes first: it refuses what cannot be held, before a row says it is.
+  const result = await moveVideo(tx, hold.videoId, {
+    type: 'hold_placed',
+    legal: hold.legal,
+    reason: hold.reason,
+  });
+  await tx.query(
+    `insert into video_holds (id, video_id, source, reference, reason, legal, placed_at)
+     values ($1, $2, $3, $4, $5, $6, clock_timestamp())`,
+    [newId('hld'), hold.videoId, hold.source, hold.reference, hold.reason, hold.legal],
+    'hold-insert',
+  );
+  return result;
+}
+
+/**
+ * Lifts one hold; the video plays again when it was the last. Lifting what is not held changes nothing. A
+ * deleted video's legal hold can be lifted too: then its files go.
+ *
+ * @throws ProblemError `not_found` for an unknown video, or a deleted one without such a hold
+ */
+export async function liftHold(tx: Transaction, hold: HoldReference): Promise<MoveResult> {
+  const video = await lockVideo(tx, hold.videoId);
+  if (!video) throw new ProblemError('not_found');
+  const { rowCount: lifted } = await tx.query(
+    `update video_holds set lifted_at = clock_timestamp()
+     where video_id = $1 and source = $2 and reference = $3 and lifted_at is null`,
+    [hold.videoId, hold.source, hold.reference],
+    'hold-lift',
+  );
+  if (video.deletedAt !== null) return liftOnDeleted(tx, video, lifted > 0);
+  return moveVideo(tx, hold.videoId, { type: 'hold_lifted' });
+}
+
+async function liftOnDeleted(tx: Transaction, video: VideoRow, lifted: boolean): Promise<MoveResult> {
+  if (!lifted) throw new ProblemError('not_found');
+  await doomObjects(tx, video.id);
+  return { video, moved: false };
+}
