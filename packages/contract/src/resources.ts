@@ -54,3 +54,53 @@ export const videoEvent = z.object({
   data: z.object({ video, reason: z.string().optional() }),
 });
 export type VideoEvent = z.infer<typeof videoEvent>;
+
+export const project = z
+  .object({
+    id: id('prj'),
+    name: z.string(),
+    createdAt: timestamp,
+    whiteLabel: z.boolean(),
+    branding: z.object({
+      hideLogo: z.boolean(),
+      primaryColor: z.string().nullable(),
+      logoUrl: z.string().nullable(),
+    }),
+  })
+  .meta({ id: 'Project' });
+export type Project = z.infer<typeof project>;
+
+export const apiKeyScopes = ['full', 'playback'] as const;
+export type ApiKeyScope = (typeof apiKeyScopes)[number];
+
+export const apiKey = z
+  .object({
+    id: id('key'),
+    name: z.string(),
+    scope: z.enum(apiKeyScopes),
+    /** What may be shown of the value. */
+    prefix: z.string(),
+    createdAt: timestamp,
+    lastUsedAt: timestamp.nullable(),
+    expiresAt: timestamp.nullable(),
+    revokedAt: timestamp.nullable(),
+  })
+  .meta({ id: 'ApiKey' });
+export type ApiKey = z.infer<typeof apiKey>;
+
+export const domainStatuses = ['pending', 'verified', 'lapsed'] as const;
+export type DomainStatus = (typeof domainStatuses)[number];
+
+export const domain = z
+  .object({
+    id: id('dom'),
+    hostname: z.string(),
+    status: z.enum(domainStatuses),
+    verification: z.object({ type: z.literal('TXT'), name: z.string(), value: z.string() }),
+    createdAt: timestamp,
+    verifiedAt: timestamp.nullable(),
+    /** The last look-up: when, and every TXT value seen at the record's name. */
+    lastCheck: z.object({ at: timestamp, found: z.array(z.string()) }).nullable(),
+  })
+  .meta({ id: 'Domain' });
+export type Domain = z.infer<typeof domain>;
