@@ -11,3 +11,22 @@ export { migrate } from './migrate.ts';
 export { type HoldReference, type HoldSource, liftHold, placeHold } from './holds.ts';
 export { accountStateMessage, addToOutbox, type OutboxMessage, videoStateMessage } from './outbox.ts';
 export * from './videos.ts';
+export { acquireLease, releaseLease } from './leases.ts';
+export { listen, type Listener } from './listener.ts';
+export {
+  addHeartbeats,
+  deleteOutboxRows,
+  nextOutboxRows,
+  outboxBacklog,
+  type OutboxRow,
+  refuseOutboxRow,
+  type RelayEpoch,
+} from './outbox-relay.ts';
+export {
+  doomedPrefixes,
+  type DoomedPrefix,
+  expireRows,
+  forgetPrefix,
+  markPurged,
+  unknownUploads,
+} from './purge.ts';

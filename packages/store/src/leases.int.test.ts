@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase } from '@millrace/testing';
+import { silentLogger } from '@millrace/platform';
+import { createDatabase, type Database } from './db.ts';
+import { acquireLease, releaseLease } from './leases.ts';
+
+describe('leases', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+  let db: Database;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    db = createDatabase({ connectionString: database.connectionString, logger: silentLogger });
+  });
+  afterAll(async () => {
+    await db.close();
+    await database.drop();
+  });
+
+  const acquire = (name: string, holder: string): Promise<number | null> =>
+    acquireLease(db, { name, holder, ttlMs: 60_000 });
+  const expire = (name: string): Promise<unknown> =>
+    db.query("update leases set expires_at = clock_timestamp() - interval '1 second' where name = $1", [
+      name,
+    ]);
+
+  it('lets one holder in and renews it with the same epoch', async () => {
+    expect(await acquire('a', 'one')).toBe(1);
+    expect(await acquire('a', 'two')).toBeNull();
+    expect(await acquire('a', 'one')).toBe(1);
+  });
+
+  it('raises the epoch for the holder that takes over', async () => {
+    await acquire('b', 'one');
+    await expire('b');
+    expect(await acquire('b', 'two')).toBe(2);
+    expect(await acquire('b', 'one')).toBeNull();
+  });
+
+  it('elects exactly one of many that ask at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => acquire('c', `holder-${i}`)));
+    expect(answers.filter((epoch) => epoch !== null)).toEqual([1]);
+  });
+
+  it('is free at once after its holder gives it back, and only then', async () => {
+    await acquire('d', 'one');
+    await releaseLease(db, { name: 'd', holder: 'two' });
+    expect(await acquire('d', 'two')).toBeNull();
+    await releaseLease(db, { name: 'd', holder: 'one' });
+    expect(await acquire('d', 'two')).toBe(2);
+  });
+});

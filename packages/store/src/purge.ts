@@ -1,0 +1,91 @@
+import { type Queryable } from './db.ts';
+
+/** A prefix whose objects must go. `upload` is the multipart upload that may still be open under it. */
+export interface DoomedPrefix {
+  prefix: string;
+  videoId: string;
+  /** True when it was purged a day ago: an empty listing now ends it for good. */
+  purgedBefore: boolean;
+  upload: { key: string; uploadId: string } | null;
+}
+
+/**
+ * Prefixes to purge now: tombstoned and never purged, or purged a day ago and due for the second look (a worker
+ * that was paused for long may have written after the first).
+ */
+export async function doomedPrefixes(db: Queryable, limit: number): Promise<DoomedPrefix[]> {
+  const { rows } = await db.query<{
+    prefix: string;
+    videoId: string;
+    purgedBefore: boolean;
+    key: string | null;
+    uploadId: string | null;
+  }>(
+    `select p.prefix, p.video_id as "videoId", p.purged_at is not null as "purgedBefore",
+       u.object_key as key, u.store_upload_id as "uploadId"
+     from object_prefixes p
+     left join uploads u on p.kind = 'source' and u.video_id = p.video_id and u.state <> 'completed'
+     where p.delete_after <= clock_timestamp()
+       and (p.purged_at is null or p.purged_at < clock_timestamp() - interval '1 day')
+     order by p.delete_after limit $1`,
+    [limit],
+    'purge-doomed',
+  );
+  return rows.map(({ key, uploadId, ...row }) => ({
+    ...row,
+    upload: key === null || uploadId === null ? null : { key, uploadId },
+  }));
+}
+
+/** Records a purge; the second look comes a day later. */
+export async function markPurged(db: Queryable, prefix: string): Promise<void> {
+  await db.query(
+    'update object_prefixes set purged_at = clock_timestamp() where prefix = $1',
+    [prefix],
+    'purge-mark',
+  );
+}
+
+/** Forgets a prefix that was found empty at its second look; the video is purged when it was the last. */
+export async function forgetPrefix(db: Queryable, { prefix, videoId }: DoomedPrefix): Promise<void> {
+  await db.query('delete from object_prefixes where prefix = $1', [prefix], 'purge-forget');
+  await db.query(
+    `update videos set purged_at = clock_timestamp()
+     where id = $1 and deleted_at is not null and purged_at is null
+       and not exists (select from object_prefixes where video_id = $1)`,
+    [videoId],
+    'purge-video-done',
+  );
+}
+
+/** Store uploads that no row of `uploads` knows: left by a crash between the store and the record. */
+export async function unknownUploads(
+  db: Queryable,
+  uploads: readonly { key: string; uploadId: string }[],
+): Promise<{ key: string; uploadId: string }[]> {
+  const { rows } = await db.query<{ key: string; uploadId: string }>(
+    `select o.key, o.upload_id as "uploadId"
+     from unnest($1::text[], $2::text[]) o (key, upload_id)
+     where not exists (
+       select from uploads u where u.store_upload_id = o.upload_id and u.state in ('open', 'completing'))`,
+    [uploads.map((upload) => upload.key), uploads.map((upload) => upload.uploadId)],
+    'purge-unknown-uploads',
+  );
+  return rows;
+}
+
+/**
+ * Removes rows past their retention: events (and so delivery bodies) 30 days, idempotency results 24 hours,
+ * expired sessions, keys revoked 30 days ago. Returns how many went.
+ */
+export async function expireRows(db: Queryable): Promise<number> {
+  const statements = [
+    `delete from events where created_at < clock_timestamp() - interval '30 days'`,
+    `delete from idempotency where created_at < clock_timestamp() - interval '24 hours'`,
+    `delete from sessions where expires_at < clock_timestamp()`,
+    `delete from api_keys where revoked_at < clock_timestamp() - interval '30 days'`,
+  ];
+  let removed = 0;
+  for (const statement of statements) removed += (await db.query(statement)).rowCount;
+  return removed;
+}

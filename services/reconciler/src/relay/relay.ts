@@ -1,0 +1,79 @@
+import { type Bus, BusRequestError, type JsonValue, type OutgoingMessage } from '@millrace/bus';
+import { type Clock, type Logger } from '@millrace/platform';
+import {
+  type Database,
+  deleteOutboxRows,
+  nextOutboxRows,
+  type OutboxRow,
+  refuseOutboxRow,
+  type RelayEpoch,
+} from '@millrace/store';
+
+export interface RelayDeps {
+  store: Database;
+  bus: Bus;
+  clock: Clock;
+  logger: Logger;
+  onPublished: (rows: readonly OutboxRow[]) => void;
+  onParked: (row: OutboxRow) => void;
+}
+
+const batchSize = 500;
+/** How often a row may be refused by the bus before it is parked. */
+const maxAttempts = 5;
+
+/**
+ * Publishes what waits in the outbox, in order, until it is empty, and deletes what every replica has. Stops at
+ * the first failure of the bus or the record: nothing is lost, the next sweep goes on. Returns how many rows
+ * left.
+ */
+export async function relayOutbox(deps: RelayDeps, relay: RelayEpoch, signal: AbortSignal): Promise<number> {
+  let relayed = 0;
+  while (!signal.aborted) {
+    const rows = await nextOutboxRows(deps.store, batchSize);
+    if (rows.length === 0) break;
+    const published = await publish(deps, rows);
+    await deleteOutboxRows(
+      deps.store,
+      published.map((row) => row.id),
+      relay,
+    );
+    relayed += published.length;
+    // Refused rows wait for the next sweep: a loop that tried them at once would park them in a blink.
+    if (published.length < rows.length || rows.length < batchSize) break;
+  }
+  return relayed;
+}
+
+const toMessage = (row: OutboxRow): OutgoingMessage => ({
+  topic: row.topic,
+  key: row.key,
+  value: row.value as JsonValue,
+  headers: row.headers,
+  ...(row.partition === null ? {} : { partition: row.partition }),
+});
+
+/** One batch; when the bus refuses it, row by row, so that one bad row holds nobody up. */
+async function publish(deps: RelayDeps, rows: readonly OutboxRow[]): Promise<readonly OutboxRow[]> {
+  try {
+    await deps.bus.publish(rows.map(toMessage));
+    deps.onPublished(rows);
+    return rows;
+  } catch (error) {
+    if (!(error instanceof BusRequestError)) throw error;
+  }
+  const published: OutboxRow[] = [];
+  for (const row of rows) {
+    try {
+      await deps.bus.publish([toMessage(row)]);
+      published.push(row);
+    } catch (error) {
+      if (!(error instanceof BusRequestError)) throw error;
+      const parked = await refuseOutboxRow(deps.store, row.id, { reason: error.message, maxAttempts });
+      deps.logger.error({ err: error, topic: row.topic, key: row.key, parked }, 'outbox row refused');
+      if (parked) deps.onParked(row);
+    }
+  }
+  deps.onPublished(published);
+  return published;
+}
