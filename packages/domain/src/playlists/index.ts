@@ -1,0 +1,3 @@
+export { splitAtLinks, splitVttAtPictures } from './links.ts';
+export { renderMaster } from './master.ts';
+export { namedTracks, renderIframes, renderMedia } from './media.ts';
