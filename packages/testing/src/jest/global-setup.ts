@@ -1,3 +1,4 @@
+import { migrate } from '@millrace/store';
 import { Client } from 'pg';
 import { type PostgresServer, startPostgres } from './postgres-server.ts';
 import { adminUrlVariable, databaseUrl, templateName } from '../test-database.ts';
@@ -24,12 +25,7 @@ async function makeTemplate(adminUrl: string): Promise<void> {
   await admin.connect();
   try {
     await admin.query(`create database ${templateName}`);
-    const store: object = await import('@millrace/store');
-    if ('migrate' in store) {
-      await (store.migrate as (connectionString: string) => Promise<void>)(
-        databaseUrl(adminUrl, templateName),
-      );
-    }
+    await migrate(databaseUrl(adminUrl, templateName));
     // Nobody may connect any more: a connection to the template would make every copy of it fail.
     await admin.query(`alter database ${templateName} with is_template true allow_connections false`);
   } finally {
