@@ -1,3 +1,9 @@
 export { type Clock, systemClock } from './clock.ts';
+export { ConfigError, loadConfig, maskConfig } from './config.ts';
+export { type EgressConnector, type EgressRequest } from './egress.ts';
+export { runServices, startServices } from './lifecycle.ts';
+export { createLogger, type Logger, type LoggerOptions, logLevels, silentLogger } from './logger.ts';
+export { type Loop, type LoopSupervisor, superviseLoops } from './loops.ts';
+export { createMetrics, type Metrics } from './metrics.ts';
 export { type Health, type Service } from './service.ts';
-export { type Logger, silentLogger } from './logger.ts';
+export { currentTraceparent } from './trace.ts';

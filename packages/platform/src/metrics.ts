@@ -1,0 +1,75 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+type Labels = Record<string, string | number>;
+
+/**
+ * A service's metrics. Asking for a name again gives the same metric, so that parts need not pass metrics
+ * around. Labels are few and low in number of values: route patterns, codes, states; never ids.
+ */
+export interface Metrics {
+  counter(
+    name: string,
+    help: string,
+    labelNames?: readonly string[],
+  ): { inc(labels?: Labels, by?: number): void };
+  gauge(
+    name: string,
+    help: string,
+    labelNames?: readonly string[],
+  ): { set(value: number, labels?: Labels): void };
+  /** A gauge that is read when it is scraped; naming it again replaces what is read. */
+  observe(name: string, help: string, read: () => number): void;
+  /** @param buckets upper bounds, in the unit of the name */
+  histogram(
+    name: string,
+    help: string,
+    buckets: readonly number[],
+    labelNames?: readonly string[],
+  ): { observe(value: number, labels?: Labels): void };
+  /** The Prometheus text format. */
+  render(): Promise<string>;
+  readonly contentType: string;
+}
+
+/**
+ * A registry of its own for each service.
+ * @param options.process also CPU, memory and event loop of this process; once per process is enough
+ */
+export function createMetrics(options: { service: string; process?: boolean }): Metrics {
+  const registry = new Registry();
+  registry.setDefaultLabels({ service: options.service });
+  if (options.process === true) collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const once = <T>(name: string, make: () => T): T =>
+    (registry.getSingleMetric(name) as T | undefined) ?? make();
+  return {
+    counter: (name, help, labelNames = []) => {
+      const metric = once(name, () => new Counter({ name, help, labelNames: [...labelNames], registers }));
+      return { inc: (labels = {}, by = 1) => metric.inc(labels, by) };
+    },
+    gauge: (name, help, labelNames = []) => {
+      const metric = once(name, () => new Gauge({ name, help, labelNames: [...labelNames], registers }));
+      return { set: (value, labels = {}) => metric.set(labels, value) };
+    },
+    observe: (name, help, read) => {
+      registry.removeSingleMetric(name);
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    },
+    histogram: (name, help, buckets, labelNames = []) => {
+      const metric = once(
+        name,
+        () => new Histogram({ name, help, buckets: [...buckets], labelNames: [...labelNames], registers }),
+      );
+      return { observe: (value, labels = {}) => metric.observe(labels, value) };
+    },
+    render: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
