@@ -1,1 +1,3 @@
-export {};
+export { type ReconcilerConfig, reconcilerConfig } from './config.ts';
+export { type ReconcileLoop } from './loops/loop.ts';
+export { createReconciler, type ReconcilerDeps } from './service.ts';

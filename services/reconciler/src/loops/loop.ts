@@ -1,10 +1,10 @@
-import { type Clock, type Logger } from '@millrace/platform';
+import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
 
 /**
  * One thing that the reconciler keeps true. Level-triggered: each run looks at the world and mends what
  * differs, so running twice or missing a run does no harm.
  */
-export interface Loop {
+export interface ReconcileLoop {
   name: string;
   /** Milliseconds from the end of one run to the start of the next. */
   everyMs: number;
@@ -12,32 +12,30 @@ export interface Loop {
   run(signal: AbortSignal): Promise<number>;
 }
 
-/** Told of every run, for metrics and health. */
-export interface LoopObserver {
-  succeeded(loop: string, corrections: number, seconds: number): void;
-  failed(loop: string, error: unknown): void;
-}
-
-/** Runs loops side by side until `signal` aborts; one that fails is tried again in its turn, its siblings go on. */
-export async function runLoops(
-  loops: readonly Loop[],
-  { clock, logger, observer }: { clock: Clock; logger: Logger; observer: LoopObserver },
-  signal: AbortSignal,
-): Promise<void> {
-  await Promise.all(
-    loops.map(async (loop) => {
+/** Repeats a reconcile loop in its own time and measures it: last success, duration and corrections. */
+export function repeat(
+  loop: ReconcileLoop,
+  { clock, logger, metrics }: { clock: Clock; logger: Logger; metrics: Metrics },
+): Loop {
+  const corrections = metrics.counter('millrace_reconcile_corrections_total', 'Things mended.', ['loop']);
+  const duration = metrics.histogram(
+    'millrace_reconcile_duration_seconds',
+    'How long one run took.',
+    [0.005, 0.02, 0.1, 0.5, 2, 10, 60],
+    ['loop'],
+  );
+  return {
+    name: loop.name,
+    run: async (signal, done) => {
       while (!signal.aborted) {
         const startedAt = clock.now().getTime();
-        try {
-          const corrections = await loop.run(signal);
-          observer.succeeded(loop.name, corrections, (clock.now().getTime() - startedAt) / 1000);
-          if (corrections > 0) logger.info({ loop: loop.name, corrections }, 'reconciled');
-        } catch (error) {
-          observer.failed(loop.name, error);
-          logger.error({ err: error, loop: loop.name }, 'reconcile loop failed');
-        }
+        const mended = await loop.run(signal);
+        duration.observe((clock.now().getTime() - startedAt) / 1000, { loop: loop.name });
+        corrections.inc({ loop: loop.name }, mended);
+        if (mended > 0) logger.info({ loop: loop.name, corrections: mended }, 'reconciled');
+        done();
         await clock.sleep(loop.everyMs, signal).catch(() => undefined);
       }
-    }),
-  );
+    },
+  };
 }

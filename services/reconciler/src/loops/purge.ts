@@ -8,14 +8,14 @@ import {
   markPurged,
   unknownUploads,
 } from '@millrace/store';
-import { type Loop } from './loop.ts';
+import { type ReconcileLoop } from './loop.ts';
 
 const prefixesPerRun = 100;
 /** An upload that the record does not know yet may be one that is being started right now. */
 const orphanAgeMs = 3_600_000;
 
 /** Deletes the objects of tombstoned prefixes, twice a day apart (design, rule 9). */
-export function purgeLoop(deps: { store: Database; objects: ObjectStore; logger: Logger }): Loop {
+export function purgeLoop(deps: { store: Database; objects: ObjectStore; logger: Logger }): ReconcileLoop {
   return {
     name: 'purge-objects',
     everyMs: 5_000,
@@ -52,7 +52,11 @@ async function purge(
 }
 
 /** Aborts multipart uploads that the record does not know, an hour after they began. */
-export function orphanUploadsLoop(deps: { store: Database; objects: ObjectStore; now: () => Date }): Loop {
+export function orphanUploadsLoop(deps: {
+  store: Database;
+  objects: ObjectStore;
+  now: () => Date;
+}): ReconcileLoop {
   return {
     name: 'abort-orphan-uploads',
     everyMs: 3_600_000,

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import { type Bus } from '@millrace/bus';
+import { type ObjectStore } from '@millrace/objects';
+import {
+  type Clock,
+  type Logger,
+  type LoopSupervisor,
+  type Metrics,
+  type Service,
+  superviseLoops,
+} from '@millrace/platform';
+import { type Database, expireRows, listen, type Listener } from '@millrace/store';
+import { type ReconcilerConfig } from './config.ts';
+import { lead } from './leader.ts';
+import { heartbeatLoop } from './loops/heartbeats.ts';
+import { type ReconcileLoop, repeat } from './loops/loop.ts';
+import { orphanUploadsLoop, purgeLoop } from './loops/purge.ts';
+import { createBell, relayLoop } from './relay/relay-loop.ts';
+
+export interface ReconcilerDeps {
+  config: ReconcilerConfig;
+  store: Database;
+  /** For LISTEN: a direct connection, never through a pooler. */
+  connectionString: string;
+  bus: Bus;
+  objects: ObjectStore;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  /** Chores of the adapters in use, such as pruning the bus log. */
+  chores?: readonly ReconcileLoop[];
+}
+
+const leaseName = 'reconciler';
+
+/**
+ * Makes the world match the record: relays the outbox, beats the heart of the playback state, and runs every
+ * reconcile loop — in one process at a time, the holder of the `reconciler` lease.
+ */
+export function createReconciler(deps: ReconcilerDeps): Service {
+  const { store, clock, logger, metrics } = deps;
+  const stopping = new AbortController();
+  const bell = createBell(clock);
+  const leading = metrics.gauge('millrace_reconciler_leading', 'Whether this process leads.');
+  let supervisor: LoopSupervisor | undefined;
+  let listener: Listener | undefined;
+  let election: Promise<void> | undefined;
+
+  const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
+    const relay = relayLoop({ ...deps, bell }, { lease: leaseName, epoch });
+    supervisor = superviseLoops([relay, ...loopsOf(deps).map((loop) => repeat(loop, deps))], deps);
+    leading.set(1);
+    supervisor.start();
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    await supervisor.stop();
+    leading.set(0);
+    supervisor = undefined;
+  };
+
+  return {
+    name: 'reconciler',
+    start: async () => {
+      await store.query('select 1');
+      listener = listen({ ...deps }, 'millrace_outbox', () => bell.ring());
+      const { RECONCILER_LEASE_MS: ttlMs } = deps.config;
+      election = lead(
+        { store, clock, logger, lease: leaseName, holder: randomUUID(), ttlMs },
+        work,
+        stopping.signal,
+      );
+    },
+    stop: async () => {
+      stopping.abort();
+      await election;
+      await listener?.close();
+    },
+    health: () => {
+      const checks = supervisor?.checks() ?? {};
+      return {
+        healthy: Object.values(checks).every((check) => check === 'ok'),
+        ready: election !== undefined && !stopping.signal.aborted,
+        checks,
+      };
+    },
+  };
+}
+
+function loopsOf(deps: ReconcilerDeps): ReconcileLoop[] {
+  return [
+    heartbeatLoop(deps),
+    purgeLoop(deps),
+    orphanUploadsLoop({ ...deps, now: () => deps.clock.now() }),
+    { name: 'expire-rows', everyMs: 3_600_000, run: () => expireRows(deps.store) },
+    ...(deps.chores ?? []),
+  ];
+}
