@@ -7,3 +7,14 @@ export { type Loop, type LoopSupervisor, superviseLoops } from './loops.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export { type Health, type Service } from './service.ts';
 export { currentTraceparent } from './trace.ts';
+export { createHttpApp, type HttpAppOptions } from './http/app.ts';
+export {
+  type Admission,
+  type Call,
+  type ErrorTranslator,
+  type Guard,
+  type GuardedRequest,
+  type Handler,
+} from './http/call.ts';
+export { createHttpServer, type HttpServer, type HttpServerOptions } from './http/server.ts';
+export { createOpsServer, type OpsServer } from './ops-server.ts';

@@ -1,0 +1,216 @@
+import { parameterNames, pathParameters, ProblemError, type RouteDefinition } from '@millrace/contract';
+import express, { type NextFunction, type Request, type Response } from 'express';
+import { type RequestListener } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
+import { type Logger } from '../logger.ts';
+import { type Metrics } from '../metrics.ts';
+import { sendJson, sendProblem } from './answer.ts';
+import { type Call, type ErrorTranslator, type Guard } from './call.ts';
+import { corsFor, type CorsOptions } from './cors.ts';
+import { discardRest } from './discard.ts';
+import { checkMediaType, ClientGoneError, hasBody, readJson } from './json-body.ts';
+import { observeRequests } from './observe.ts';
+import { parseTarget } from './request-url.ts';
+import { validate } from './validate.ts';
+
+export interface HttpAppOptions {
+  routes: Readonly<Record<string, RouteDefinition>>;
+  /** One for each operation id. Their types are checked where they are made (`Handler`). */
+  handlers: Readonly<Record<string, (call: never) => Promise<unknown>>>;
+  guard: Guard;
+  translateError: ErrorTranslator;
+  cors: CorsOptions;
+  /** Base of problem types, without a final slash. */
+  docsUrl: string;
+  newRequestId: () => string;
+  /** Compare every answer with its schema, and fail the request when it differs: in tests. */
+  checkAnswers?: boolean;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+/** How long a handler may take, in milliseconds, before the caller is told to come back. */
+const deadlineMs = 60_000;
+
+/** What the first step of a request finds out and the later ones need. */
+interface RequestState {
+  requestId: string;
+  log: Logger;
+  path: string;
+  query: Record<string, string | string[]>;
+}
+
+/**
+ * Mounts a route table on Express. Order of checks: the address's form (400), the route (404), then the guard's
+ * (401, ban, project, scope), media type (415), body and parameters (400), and last the handler's own.
+ * Everything that goes wrong is answered as a problem with the request's id; what is not a caller's mistake is
+ * logged and reveals nothing.
+ */
+export function createHttpApp(options: HttpAppOptions): RequestListener {
+  const app = express();
+  app.disable('x-powered-by').disable('etag').set('query parser', false);
+  app.enable('case sensitive routing').enable('strict routing');
+  const states = new WeakMap<Request, RequestState>();
+  const observe = observeRequests(options.metrics);
+
+  app.use((request, response, next) => {
+    const requestId = options.newRequestId();
+    const log = options.logger.child({ requestId });
+    observe(request, response, log);
+    response.setHeader('X-Request-Id', requestId);
+    response.setHeader('Cache-Control', 'no-store');
+    response.setHeader('X-Content-Type-Options', 'nosniff');
+    states.set(request, { requestId, log, ...parseTarget(request.originalUrl) });
+    next();
+  });
+
+  for (const [path, entries] of byPath(options.routes)) {
+    const route = app.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
+    const cors = corsFor(
+      entries.map(([, definition]) => definition),
+      options.cors,
+    );
+    route.all((request, response, next) => {
+      response.locals['route'] = path;
+      if (!parametersFit(path, request.params)) {
+        next('route');
+        return;
+      }
+      if (request.method === 'OPTIONS') {
+        if (!cors.preflight(request, response)) next('route');
+        return;
+      }
+      cors.apply(request, response);
+      next();
+    });
+    for (const [operationId, definition] of entries) {
+      route[definition.method]((request, response) =>
+        serve(operationId, definition, request, response, required(states.get(request)), options),
+      );
+    }
+  }
+
+  app.use(() => {
+    throw new ProblemError('not_found');
+  });
+  // Express knows an error handler by its four parameters.
+  app.use((error: unknown, request: Request, response: Response, next: NextFunction) => {
+    if (response.headersSent) {
+      // Too late for a problem: Express ends the connection, so that the answer cannot look whole.
+      next(error);
+      return;
+    }
+    fail(error, request, response, states.get(request)?.log ?? options.logger, options);
+  });
+  return app;
+}
+
+function byPath(routes: Readonly<Record<string, RouteDefinition>>): Map<string, [string, RouteDefinition][]> {
+  const paths = new Map<string, [string, RouteDefinition][]>();
+  for (const [operationId, route] of Object.entries(routes)) {
+    const entries = paths.get(route.path) ?? [];
+    entries.push([operationId, route]);
+    paths.set(route.path, entries);
+  }
+  return paths;
+}
+
+const parametersFit = (path: string, params: Request['params']): boolean =>
+  parameterNames(path).every((name) => {
+    const schema = (
+      pathParameters as Readonly<Record<string, { safeParse(v: unknown): { success: boolean } }>>
+    )[name];
+    return schema?.safeParse(params[name]).success === true;
+  });
+
+async function serve(
+  operationId: string,
+  route: RouteDefinition,
+  request: Request,
+  response: Response,
+  state: RequestState,
+  options: HttpAppOptions,
+): Promise<void> {
+  const handler = options.handlers[operationId] as (call: Call<RouteDefinition>) => Promise<unknown>;
+  const params = request.params as Record<string, string>;
+  const { method, headers } = request;
+  const admission = await options.guard(route, { method, headers, params, log: state.log });
+  if (hasBody(request)) checkMediaType(request, admission.jsonOnly, route.body !== undefined);
+  const json = route.body === undefined ? undefined : await readJson(request, response);
+  const [query, body] = validate([
+    { schema: route.query, value: state.query, root: 'query' },
+    { schema: route.body, value: json, root: 'body' },
+  ]);
+  const leaving = new AbortController();
+  const timer = setTimeout(() => {
+    leaving.abort(new ProblemError('service_unavailable', { retryAfter: 1, detail: 'This took too long.' }));
+  }, deadlineMs);
+  response.once('close', () => {
+    clearTimeout(timer);
+    leaving.abort(new ClientGoneError('the client left'));
+  });
+  const answer = await orAborted(
+    leaving.signal,
+    handler({
+      ...admission.context,
+      ...{ params, query, body, json, headers, path: state.path },
+      requestId: state.requestId,
+      log: state.log,
+      signal: leaving.signal,
+      setHeader: (name: string, value: string) => response.setHeader(name, value),
+    } as Call<RouteDefinition>),
+  );
+  if (options.checkAnswers === true) checkAnswer(operationId, route, answer);
+  if (!request.complete) discardRest(request, response);
+  sendJson(response, route.response.status, answer);
+}
+
+function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', onAbort);
+    });
+  });
+}
+
+/** What is sent must be what the schema says, no more and no less. */
+function checkAnswer(operationId: string, route: RouteDefinition, answer: unknown): void {
+  const schema = route.response.body;
+  if (schema === undefined) {
+    if (answer !== undefined) throw new Error(`${operationId} answered a body that its route does not have`);
+    return;
+  }
+  const sent = JSON.parse(JSON.stringify(answer)) as unknown;
+  if (!isDeepStrictEqual(schema.parse(sent), sent)) {
+    throw new Error(`${operationId} answered fields that its schema does not have`);
+  }
+}
+
+function fail(
+  error: unknown,
+  request: Request,
+  response: Response,
+  log: Logger,
+  options: HttpAppOptions,
+): void {
+  if (error instanceof ClientGoneError || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  let problem = error instanceof ProblemError ? error : options.translateError(error);
+  if (problem === undefined || problem.status >= 500) {
+    log.error({ err: error, route: response.locals['route'] as unknown }, 'request failed');
+  }
+  problem ??= new ProblemError('internal_error');
+  if (!request.complete) discardRest(request, response);
+  sendProblem(response, problem, options.docsUrl);
+}
+
+function required(state: RequestState | undefined): RequestState {
+  if (state === undefined) throw new Error('a request was routed before it was begun');
+  return state;
+}

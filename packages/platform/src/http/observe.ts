@@ -1,0 +1,40 @@
+import { type Request, type Response } from 'express';
+import { type Logger } from '../logger.ts';
+import { type Metrics } from '../metrics.ts';
+
+/** In seconds: from a look-up by key to a verification that waits for DNS. */
+const buckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/**
+ * Rate, errors and duration of requests by route pattern, and one log line each. Neither holds the address as it
+ * was sent: it may carry a token.
+ */
+export function observeRequests(
+  metrics: Metrics,
+): (request: Request, response: Response, log: Logger) => void {
+  const labelNames = ['route', 'method', 'status'];
+  const total = metrics.counter('millrace_http_requests_total', 'Requests answered.', labelNames);
+  const duration = metrics.histogram(
+    'millrace_http_request_duration_seconds',
+    'From the request line to the end of the answer.',
+    buckets,
+    labelNames,
+  );
+  return (request, response, log) => {
+    const startedAt = performance.now();
+    response.once('close', () => {
+      const seconds = (performance.now() - startedAt) / 1000;
+      const route = (response.locals['route'] as string | undefined) ?? 'unmatched';
+      // 499, as nginx counts them: the client left before its answer.
+      const status = response.writableFinished ? response.statusCode : 499;
+      const labels = { route, method: knownMethod(request.method), status };
+      total.inc(labels);
+      duration.observe(seconds, labels);
+      log.info({ ...labels, ms: Math.round(seconds * 1000), params: request.params }, 'request');
+    });
+  };
+}
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** A label must not take whatever a caller thinks of. */
+const knownMethod = (method: string): string => (methods.has(method) ? method : 'other');
