@@ -104,3 +104,47 @@ export const domain = z
   })
   .meta({ id: 'Domain' });
 export type Domain = z.infer<typeof domain>;
+
+/** One part as the store holds it. */
+export const uploadedPart = z.object({ partNumber: z.int(), etag: z.string(), sizeBytes: z.int() });
+
+export const upload = z
+  .object({
+    id: id('upl'),
+    video,
+    partSizeBytes: z.int(),
+    parts: z.array(z.object({ partNumber: z.int(), url: z.url() })),
+    expiresAt: timestamp,
+  })
+  .meta({ id: 'Upload' });
+export type Upload = z.infer<typeof upload>;
+
+/** What can still be done with an upload: fresh part URLs, and the parts that need not be sent again. */
+export const resumedUpload = upload
+  .extend({ uploadedParts: z.array(uploadedPart) })
+  .meta({ id: 'ResumedUpload' });
+export type ResumedUpload = z.infer<typeof resumedUpload>;
+
+export const playbackToken = z
+  .object({
+    token: z.string(),
+    expiresAt: timestamp,
+    embedUrl: z.url(),
+    thumbnailUrl: z.url(),
+    /** Only on plans with white label. */
+    playlistUrl: z.url().optional(),
+  })
+  .meta({ id: 'PlaybackToken' });
+export type PlaybackTokenResource = z.infer<typeof playbackToken>;
+
+/** What an encode saw and did; `details` grows key by key as the encode goes on. */
+export const ingestReport = z
+  .object({
+    videoId: id('vid'),
+    state: z.enum(['running', 'succeeded', 'failed', 'cancelled']),
+    startedAt: timestamp,
+    finishedAt: timestamp.nullable(),
+    details: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'IngestReport' });
+export type IngestReport = z.infer<typeof ingestReport>;

@@ -1,7 +1,12 @@
+import { adminRoutes } from './admin.ts';
 import { apiKeyRoutes } from './api-keys.ts';
 import { domainRoutes } from './domains.ts';
 import { healthRoutes } from './health.ts';
+import { internalRoutes } from './internal.ts';
+import { playbackRoutes } from './playback.ts';
 import { projectRoutes } from './projects.ts';
+import { uploadRoutes } from './uploads.ts';
+import { videoRoutes } from './videos.ts';
 
 export * from './route.ts';
 
@@ -11,6 +16,11 @@ export const routes = {
   ...projectRoutes,
   ...apiKeyRoutes,
   ...domainRoutes,
+  ...uploadRoutes,
+  ...videoRoutes,
+  ...playbackRoutes,
+  ...adminRoutes,
+  ...internalRoutes,
 };
 export type Routes = typeof routes;
 export type OperationId = keyof Routes;

@@ -49,6 +49,7 @@ export const pathParameters = {
   keyId: idOf('key').meta({ description: 'Id of an API key.' }),
   videoId: idOf('vid').meta({ description: 'Id of a video.' }),
   uploadId: idOf('upl').meta({ description: 'Id of an upload.' }),
+  jobId: idOf('job').meta({ description: 'Id of an encode job.' }),
 } as const satisfies Record<string, z.ZodType>;
 export type PathParameter = keyof typeof pathParameters;
 
