@@ -12,3 +12,15 @@ export {
   splitAtLinks,
   splitVttAtPictures,
 } from './playlists/index.ts';
+export { decideTrouble, type TaskClass, type TaskTries, type TaskTrouble } from './encode-retry.ts';
+export { type UsagePeriod, usagePeriodAt } from './usage-period.ts';
+export { titleOf } from './titles.ts';
+export { decideUpload, type UploadDecision, type UploadState, type UploadTrigger } from './upload-machine.ts';
+export {
+  checkParts,
+  type HeldPart,
+  largestUploadBytes,
+  multipartEtag,
+  type NamedPart,
+  partLayout,
+} from './upload-parts.ts';

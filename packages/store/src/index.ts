@@ -11,6 +11,7 @@ export { migrate } from './migrate.ts';
 export { type HoldReference, type HoldSource, liftHold, placeHold } from './holds.ts';
 export { accountStateMessage, addToOutbox, type OutboxMessage, videoStateMessage } from './outbox.ts';
 export * from './videos.ts';
+export * from './video-moves.ts';
 export { acquireLease, releaseLease } from './leases.ts';
 export { listen, type Listener } from './listener.ts';
 export {
@@ -30,3 +31,7 @@ export {
   markPurged,
   unknownUploads,
 } from './purge.ts';
+export * from './encode-jobs.ts';
+export * from './encode-tasks.ts';
+export { abandonAttempt, type Attempt, openAttemptPrefix, openSourcePrefix } from './object-prefixes.ts';
+export { type LockedUsage, lockUsage } from './usage.ts';

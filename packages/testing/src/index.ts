@@ -3,3 +3,4 @@ export { createTestDnsServer, type TestDnsServer } from './dns-server.ts';
 export { createManualClock, type ManualClock } from './manual-clock.ts';
 export { createTestDatabase, type TestDatabase } from './test-database.ts';
 export { waitFor, type WaitForOptions } from './wait-for.ts';
+export { seedAccount, type SeededAccount, seedProcessingVideo } from './seed.ts';

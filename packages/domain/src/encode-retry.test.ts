@@ -1,0 +1,62 @@
+import { describe, expect, it } from '@jest/globals';
+import { decideTrouble, type TaskTries, type TroubleDecision } from './encode-retry.ts';
+
+const fresh: TaskTries = { class: 'standard', failures: 0, losses: 0, waits: 0 };
+
+/** Decisions for the same trouble again and again, until it fails or `most` were made. */
+function repeat(trouble: Parameters<typeof decideTrouble>[1], most: number): TroubleDecision[] {
+  const decisions: TroubleDecision[] = [];
+  let tries = fresh;
+  while (decisions.length < most) {
+    const decision = decideTrouble(tries, trouble);
+    decisions.push(decision);
+    if (decision.kind === 'fail') break;
+    tries = decision.tries;
+  }
+  return decisions;
+}
+
+describe('decideTrouble', () => {
+  it('never retries bad input and keeps its own failure', () => {
+    const failure = { code: 'no_video_track', message: 'The file has no picture.' } as const;
+    expect(decideTrouble(fresh, { kind: 'source', failure, message: 'no video' })).toEqual({
+      kind: 'fail',
+      failure,
+      tries: fresh,
+    });
+  });
+
+  it('retries a crash of ffmpeg twice with growing waits, then fails with encoding_failed', () => {
+    const decisions = repeat({ kind: 'encoding', message: 'SIGSEGV' }, 10);
+    expect(
+      decisions.map((decision) => (decision.kind === 'retry' ? decision.afterMs : decision.failure.code)),
+    ).toEqual([5_000, 30_000, 'encoding_failed']);
+    expect(decisions.at(-1)?.tries.failures).toBe(3);
+  });
+
+  it('retries our own outages without end, a minute apart at most, and counts them against nobody', () => {
+    const decisions = repeat({ kind: 'infrastructure', message: 'no store' }, 200);
+    const waits = decisions.map((decision) => (decision.kind === 'retry' ? decision.afterMs : NaN));
+    expect(waits.slice(0, 8)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    expect(Math.max(...waits)).toBe(60_000);
+    expect(decisions.at(-1)?.tries).toMatchObject({ failures: 0, losses: 0 });
+  });
+
+  it('moves a task to the large class at its third loss and gives up at its sixth', () => {
+    const decisions = repeat({ kind: 'lost', message: 'lease expired' }, 10);
+    expect(decisions.map(({ kind, tries }) => [kind, tries.class])).toEqual([
+      ['retry', 'standard'],
+      ['retry', 'standard'],
+      ['retry', 'large'],
+      ['retry', 'large'],
+      ['retry', 'large'],
+      ['fail', 'large'],
+    ]);
+  });
+
+  it('starts the waits of an outage anew after a trouble of another kind', () => {
+    const waited = { ...fresh, waits: 5 };
+    expect(decideTrouble(waited, { kind: 'lost', message: '' }).tries.waits).toBe(0);
+    expect(decideTrouble(waited, { kind: 'encoding', message: '' }).tries.waits).toBe(0);
+  });
+});

@@ -1,0 +1,79 @@
+import { randomSegment } from '@millrace/domain';
+import { type Queryable, type Transaction } from './db.ts';
+
+const newPrefix = (videoId: string): string => `videos/${videoId}/${randomSegment()}/`;
+
+/**
+ * A prefix for a video's original. Its row is written with the upload's, before the store hears of either
+ * (design.md, "The record and the transport" 9).
+ */
+export async function openSourcePrefix(tx: Transaction, videoId: string): Promise<string> {
+  const prefix = newPrefix(videoId);
+  await tx.query(
+    `insert into object_prefixes (prefix, video_id, kind, created_at)
+     values ($1, $2, 'source', clock_timestamp())`,
+    [prefix, videoId],
+    'prefix-open-source',
+  );
+  return prefix;
+}
+
+/** Names one attempt at a task: nobody else has this task under this fence. */
+export interface Attempt {
+  taskId: string;
+  fence: number;
+}
+
+/**
+ * The attempt's own random prefix; asking again gives the same one. Null when the attempt has lost its task or
+ * the video is gone: then it may not write a byte.
+ */
+export async function openAttemptPrefix(db: Queryable, attempt: Attempt): Promise<string | null> {
+  const { rows } = await db.query<{ videoId: string }>(
+    `select t.video_id as "videoId" from encode_tasks t
+     where t.id = $1 and t.fence = $2 and t.status = 'processing'`,
+    [attempt.taskId, attempt.fence],
+    'prefix-attempt-video',
+  );
+  const videoId = rows[0]?.videoId;
+  if (videoId === undefined) return null;
+  // The share lock orders this against a delete: either it sees this row and dooms it, or this sees the delete.
+  const { rows: opened } = await db.query<{ prefix: string }>(
+    `with alive as (select id from videos where id = $2 and deleted_at is null for share)
+     insert into object_prefixes as p (prefix, video_id, kind, task_id, fence, created_at)
+     select $1, alive.id, 'attempt', $3, $4, clock_timestamp() from alive
+     on conflict (task_id, fence) do update set created_at = p.created_at where p.delete_after is null
+     returning prefix`,
+    [newPrefix(videoId), videoId, attempt.taskId, attempt.fence],
+    'prefix-open-attempt',
+  );
+  return opened[0]?.prefix ?? null;
+}
+
+/**
+ * Gives an attempt's objects up. Returns its prefix when the objects may be deleted at once, null when there is
+ * none or when the attempt turned out to have won (its finish was recorded though the answer was lost).
+ */
+export async function abandonAttempt(db: Queryable, attempt: Attempt): Promise<string | null> {
+  const { rows } = await db.query<{ prefix: string }>(
+    `update object_prefixes p set delete_after = coalesce(p.delete_after, clock_timestamp())
+     where p.task_id = $1 and p.fence = $2
+       and not exists (select from task_outputs o where o.task_id = $1 and o.fence = $2)
+     returning prefix`,
+    [attempt.taskId, attempt.fence],
+    'prefix-abandon',
+  );
+  return rows[0]?.prefix ?? null;
+}
+
+/** Marks every attempt of the video that the given job did not choose for the sweep. */
+export async function doomLosers(tx: Transaction, videoId: string, jobId: string): Promise<void> {
+  await tx.query(
+    `update object_prefixes p set delete_after = clock_timestamp()
+     where p.video_id = $1 and p.kind = 'attempt' and p.delete_after is null
+       and not exists (select from task_outputs o join encode_tasks t on t.id = o.task_id
+                       where t.job_id = $2 and o.prefix = p.prefix)`,
+    [videoId, jobId],
+    'prefix-doom-losers',
+  );
+}
