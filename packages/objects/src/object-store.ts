@@ -37,31 +37,42 @@ export interface Page<T> {
 }
 
 /**
- * Where bytes live (S3's model). Keys are `/`-separated segments of `[A-Za-z0-9._-]`, never `.` or `..`,
- * at most 512 characters; no key may be a path prefix of another. Objects are never overwritten by
- * Millrace. Every call takes what S3 takes and fails as S3 does.
+ * Where bytes live (S3's model). Keys are `/`-separated segments of `[A-Za-z0-9._-]`, never `.` or `..`, of at
+ * most 255 characters each and 512 in all (`invalid_key` otherwise); no key may be a path prefix of another
+ * (`d` and `d/e`): a store may refuse the second of such a pair with `invalid_key`. Objects are never overwritten
+ * by Millrace; where it happens all the same, readers see the old or the new object, never a mixture. Every call
+ * fails as S3 does, with an `ObjectStoreError`.
  */
 export interface ObjectStore {
-  /** Begins a multipart upload and returns the store's upload id. */
+  /** Begins a multipart upload and returns the store's upload id, an opaque text of at most 1,024 characters. */
   createUpload(key: string): Promise<string>;
-  /** A URL that takes one bare `PUT` of one part until `expiresAt`; binds method, upload, part and expiry. */
+  /**
+   * A URL that takes bare `PUT`s of one part until `expiresAt`; binds method, key, upload, part and expiry. The
+   * upload need not exist. Part numbers are 1 to 10,000; a part put again replaces the one before.
+   */
   presignPart(input: { key: string; uploadId: string; partNumber: number; expiresAt: Date }): Promise<string>;
-  /** Parts held, by rising number, in pages. `no_such_upload` when it is closed or unknown. */
+  /** Parts held, by rising number, in pages. `no_such_upload` when it is closed, unknown or of another key. */
   listParts(input: { key: string; uploadId: string; after?: string }): Promise<Page<StoredPart>>;
   /**
-   * Joins the parts into the object. `invalid_part` when a part is missing or its ETag differs,
-   * `part_too_small` when one but the last is under 5 MiB, `invalid_part_order`, `no_such_upload`.
+   * Joins the parts into the object and closes the upload; parts that are not named are dropped.
+   * `invalid_part_order` when the numbers do not rise, `invalid_part` when none is given, one is missing or its
+   * ETag differs, `part_too_small` when one but the last is under 5 MiB: the upload stays open then.
+   * `no_such_upload` when it is closed or unknown; so answers a second call too. After `unavailable` the outcome
+   * is unknown: `head` tells whether the object is there.
    */
   complete(input: {
     key: string;
     uploadId: string;
     parts: readonly { partNumber: number; etag: string }[];
   }): Promise<{ etag: string; sizeBytes: number }>;
-  /** Drops an upload and its parts. Unknown uploads are fine. */
+  /** Drops an upload and its parts. Unknown uploads are fine; a completed one keeps its object. */
   abort(input: { key: string; uploadId: string }): Promise<void>;
-  /** Uploads neither completed nor aborted, oldest first, in pages. */
+  /** Uploads neither completed nor aborted, in the store's own order (S3 sorts by key), in pages. */
   listUploads(after?: string): Promise<Page<{ key: string; uploadId: string; startedAt: Date }>>;
-  /** `no_such_key` when absent, `invalid_range` when the range starts past the end. */
+  /**
+   * `no_such_key` when absent, `invalid_range` when the range starts past the end. An object deleted meanwhile
+   * may fail its stream, never shorten it unnoticed.
+   */
   get(key: string, options?: { range?: ByteRange; signal?: AbortSignal }): Promise<ObjectBody>;
   /** Size and ETag, or null when absent. */
   head(key: string): Promise<StoredObject | null>;
