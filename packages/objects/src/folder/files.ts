@@ -49,16 +49,17 @@ export async function assertNoLink(folder: string): Promise<void> {
   }
 }
 
-/** Makes `folder` and what is missing between `base` and it, durably. */
+/** Makes `folder` and what is missing between `base` and it, durably. Never makes anything behind a link. */
 async function makeFolders(base: string, folder: string): Promise<void> {
   let current = base;
   for (const name of path.relative(base, folder).split(path.sep)) {
+    current = path.join(current, name);
     const made = await orNull(
       ['EEXIST'],
-      mkdir(path.join(current, name)).then(() => true),
+      mkdir(current).then(() => true),
     );
-    if (made) await syncFolder(current);
-    current = path.join(current, name);
+    if (made) await syncFolder(path.dirname(current));
+    else await assertNoLink(current);
   }
 }
 
@@ -107,7 +108,8 @@ export async function publish(file: string, base: string, target: string): Promi
     } catch (error) {
       const code = errorCode(error);
       const again = attempt < maxAttempts;
-      if (code === 'ENOENT' && again) await makeFolders(base, folder).catch(refuseConflict);
+      if (code === 'ENOENT' && again)
+        await orNull(['ENOENT'], makeFolders(base, folder)).catch(refuseConflict);
       else if (code === 'EISDIR' && again && (await removeEmpty(target))) continue;
       else refuseConflict(error);
     }
@@ -118,7 +120,9 @@ export async function publish(file: string, base: string, target: string): Promi
 /** @throws {ObjectStoreError} `invalid_key` when `publish` could not place a file here */
 export async function assertPlaceFree(target: string): Promise<void> {
   const found = await orNull(['ENOENT'], lstat(target)).catch(refuseConflict);
-  if (found?.isDirectory() && !(await removeEmpty(target))) throw prefixConflict();
+  if (!found?.isDirectory()) return;
+  await assertNoLink(target);
+  if (!(await removeEmpty(target))) throw prefixConflict();
 }
 
 function prefixConflict(cause?: unknown): ObjectStoreError {

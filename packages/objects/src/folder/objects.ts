@@ -13,7 +13,6 @@ import {
   type BlobHeader,
   headerBytes,
   openBlob,
-  readHeader,
   readParts,
   toStoredObject,
   writeBytes,
@@ -30,10 +29,20 @@ const concurrency = 16;
 
 /** The header of an object, or null when absent. */
 export async function headerOf(context: FolderContext, key: string): Promise<BlobHeader | null> {
+  const opened = await openObject(context, key);
+  await opened?.file.close();
+  return opened && opened.header;
+}
+
+async function openObject(
+  context: FolderContext,
+  key: string,
+): Promise<{ file: FileHandle; header: BlobHeader } | null> {
   const target = objectPath(context, key);
-  const header = await orNull(absent, readHeader(target));
-  if (header) await assertNoLink(path.dirname(target));
-  return header;
+  return orNull(
+    absent,
+    assertNoLink(path.dirname(target)).then(() => openBlob(target)),
+  );
 }
 
 export async function putObject(
@@ -96,13 +105,11 @@ export async function getObject(
   key: string,
   { range, signal }: { range?: ByteRange; signal?: AbortSignal } = {},
 ): Promise<ObjectBody> {
-  const target = objectPath(context, key);
   signal?.throwIfAborted();
-  const opened = await orNull(absent, openBlob(target));
+  const opened = await openObject(context, key);
   if (!opened) throw new ObjectStoreError('no_such_key', 'there is no object with this key');
   const { file, header } = opened;
   try {
-    await assertNoLink(path.dirname(target));
     const { start, length } = resolveRange(range, header.sizeBytes);
     const stream =
       header.uploadId === undefined
