@@ -4,3 +4,4 @@ export { createManualClock, type ManualClock } from './manual-clock.ts';
 export { createTestDatabase, type TestDatabase } from './test-database.ts';
 export { waitFor, type WaitForOptions } from './wait-for.ts';
 export { seedAccount, type SeededAccount, seedProcessingVideo } from './seed.ts';
+export { createTestObjects, type TestObjects } from './test-objects.ts';

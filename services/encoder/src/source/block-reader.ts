@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo } from 'node:net';
+import { type ObjectStore, ObjectStoreError } from '@millrace/objects';
+import { type Clock, type Logger } from '@millrace/platform';
+import { blockBytes, Blocks } from './blocks.ts';
+
+export interface BlockReaderOptions {
+  objects: ObjectStore;
+  clock: Clock;
+  logger: Logger;
+  /** Bytes of blocks kept for each open source; at least two blocks are. */
+  cacheBytes: number;
+  /** Waits between the tries of one block, in milliseconds. */
+  retryWaitsMs?: readonly number[];
+}
+
+/** A source that ffmpeg can read at `url` until it is closed. */
+export interface OpenSource {
+  url: string;
+  sizeBytes: number;
+  /** Set once the store failed a block for good: then nobody has seen the whole source. */
+  failure(): Error | undefined;
+  /** Bytes asked of the object store. */
+  fetchedBytes(): number;
+  close(): void;
+}
+
+/** Longest outage of the object store that ffmpeg does not notice: their sum, about a minute. */
+const defaultRetryWaitsMs = [200, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
+
+interface Entry {
+  blocks: Blocks;
+  sizeBytes: number;
+}
+
+/**
+ * All that ffmpeg may read: a server on loopback, over ranges of the object store. Each source has a secret
+ * path of its own that ends with it, so that a file which talks ffmpeg into other requests finds nothing here
+ * (design.md, "Encoding": Input).
+ */
+export class BlockReader {
+  readonly #options: BlockReaderOptions;
+  readonly #sources = new Map<string, Entry>();
+  readonly #server: Server;
+
+  constructor(options: BlockReaderOptions) {
+    this.#options = options;
+    this.#server = createServer((request, response) => {
+      this.#answer(request, response).catch((error: unknown) => {
+        // Cut off: ffmpeg must not take what it has for all there is.
+        if (!response.destroyed) options.logger.debug({ err: error }, 'block reader answer cut off');
+        response.destroy();
+      });
+    });
+    this.#server.keepAliveTimeout = 30_000;
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  /**
+   * Makes an object readable.
+   * @throws ObjectStoreError `no_such_key` when it is not there, `unavailable` when the store is not
+   */
+  async open(key: string): Promise<OpenSource> {
+    const { objects, clock, cacheBytes, retryWaitsMs } = this.#options;
+    const head = await objects.head(key);
+    if (head === null) throw new ObjectStoreError('no_such_key', 'the source is not in the object store');
+    const closing = new AbortController();
+    const blocks = new Blocks({
+      objects,
+      clock,
+      key,
+      sizeBytes: head.sizeBytes,
+      capacity: Math.max(2, Math.floor(cacheBytes / blockBytes)),
+      retryWaitsMs: retryWaitsMs ?? defaultRetryWaitsMs,
+      signal: closing.signal,
+    });
+    const path = `/${randomBytes(24).toString('hex')}/source`;
+    this.#sources.set(path, { blocks, sizeBytes: head.sizeBytes });
+    const { port } = this.#server.address() as AddressInfo;
+    return {
+      url: `http://127.0.0.1:${port}${path}`,
+      sizeBytes: head.sizeBytes,
+      failure: () => blocks.failure,
+      fetchedBytes: () => blocks.fetchedBytes,
+      close: () => {
+        this.#sources.delete(path);
+        closing.abort(new Error('the source was closed'));
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const source = this.#sources.get(request.url ?? '');
+    if (source === undefined || (request.method !== 'GET' && request.method !== 'HEAD')) {
+      response.writeHead(404).end();
+      return;
+    }
+    const { sizeBytes } = source;
+    const range = parseRange(request.headers.range, sizeBytes);
+    if (range === 'unsatisfiable') {
+      response.writeHead(416, { 'Content-Range': `bytes */${sizeBytes}` }).end();
+      return;
+    }
+    const { start, end } = range ?? { start: 0, end: sizeBytes - 1 };
+    response.writeHead(range === undefined ? 200 : 206, {
+      'Accept-Ranges': 'bytes',
+      'Content-Type': 'application/octet-stream',
+      'Content-Length': end - start + 1,
+      ...(range === undefined ? {} : { 'Content-Range': `bytes ${start}-${end}/${sizeBytes}` }),
+    });
+    if (request.method === 'GET') await send(source.blocks, start, end, response);
+    response.end();
+  }
+}
+
+/** Writes the inclusive range; stops quietly when the reader goes away (ffmpeg does so at each seek). */
+async function send(blocks: Blocks, start: number, end: number, response: ServerResponse): Promise<void> {
+  let at = start;
+  while (at <= end && !response.destroyed) {
+    const number = Math.floor(at / blockBytes);
+    const block = await blocks.get(number);
+    const from = at - number * blockBytes;
+    // Small enough that a reader which leaves after a header has not been sent a block.
+    const slice = block.subarray(from, Math.min(from + 256 * 1024, end + 1 - number * blockBytes));
+    at += slice.length;
+    if (!response.write(slice)) await drained(response);
+  }
+}
+
+const drained = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on('drain', done);
+    response.on('close', done);
+    if (response.destroyed) done();
+  });
+
+/** One `bytes=a-b` or `bytes=a-` (RFC 9110 §14.1.2), all that ffmpeg sends; any other header is ignored. */
+function parseRange(
+  header: string | undefined,
+  sizeBytes: number,
+): { start: number; end: number } | 'unsatisfiable' | undefined {
+  const match = /^bytes=(\d{1,15})-(\d{1,15})?$/.exec(header ?? '');
+  if (match === null) return undefined;
+  const start = Number(match[1]);
+  const end = Math.min(match[2] === undefined ? Infinity : Number(match[2]), sizeBytes - 1);
+  return start >= sizeBytes || end < start ? 'unsatisfiable' : { start, end };
+}

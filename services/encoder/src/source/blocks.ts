@@ -1,0 +1,126 @@
+import { type Readable } from 'node:stream';
+import { type ObjectStore, ObjectStoreError } from '@millrace/objects';
+import { type Clock } from '@millrace/platform';
+
+/** One ranged request of the object store; a multiple of the part size's unit, so parts are not straddled. */
+export const blockBytes = 8 * 1024 * 1024;
+
+export interface BlocksOptions {
+  objects: ObjectStore;
+  clock: Clock;
+  key: string;
+  sizeBytes: number;
+  /** Blocks kept, the least recently used leave first. At least 2. */
+  capacity: number;
+  /** Waits between the tries of one block, in milliseconds. One more try than waits. */
+  retryWaitsMs: readonly number[];
+  signal: AbortSignal;
+}
+
+/**
+ * The source object in blocks of 8 MiB: each fetched once for any number of readers, the recent ones kept,
+ * the next one fetched ahead. A fetch that the store fails is tried again; one that it fails for good is
+ * remembered in `failure`, because ffmpeg alone takes a broken connection for the end of the file.
+ */
+export class Blocks {
+  readonly #options: BlocksOptions;
+  /** Insertion order is the order of last use. */
+  readonly #blocks = new Map<number, Promise<Buffer>>();
+  #failure: Error | undefined;
+  #fetchedBytes = 0;
+
+  constructor(options: BlocksOptions) {
+    this.#options = options;
+  }
+
+  /** Why a block could not be had in the end; then whatever read the source has not seen all of it. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** Bytes asked of the object store so far, for the log. */
+  get fetchedBytes(): number {
+    return this.#fetchedBytes;
+  }
+
+  /** The block with this number; begins to fetch the next one as well. */
+  get(number: number): Promise<Buffer> {
+    const block = this.#load(number);
+    const next = number + 1;
+    if (next * blockBytes < this.#options.sizeBytes && !this.#blocks.has(next)) {
+      // Whoever needs it sees its failure; read ahead, nobody may.
+      this.#load(next).catch(() => undefined);
+      this.#touch(number);
+    }
+    return block;
+  }
+
+  #load(number: number): Promise<Buffer> {
+    const known = this.#blocks.get(number);
+    if (known !== undefined) {
+      this.#touch(number);
+      return known;
+    }
+    const block = this.#fetch(number);
+    this.#blocks.set(number, block);
+    for (const oldest of this.#blocks.keys()) {
+      if (this.#blocks.size <= this.#options.capacity) break;
+      this.#blocks.delete(oldest);
+    }
+    block.catch(() => {
+      if (this.#blocks.get(number) === block) this.#blocks.delete(number);
+    });
+    return block;
+  }
+
+  #touch(number: number): void {
+    const block = this.#blocks.get(number);
+    if (block === undefined) return;
+    this.#blocks.delete(number);
+    this.#blocks.set(number, block);
+  }
+
+  async #fetch(number: number): Promise<Buffer> {
+    const { clock, retryWaitsMs, signal } = this.#options;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#fetchOnce(number);
+      } catch (error) {
+        signal.throwIfAborted();
+        const waitMs = retryWaitsMs[attempt];
+        const permanent = error instanceof ObjectStoreError && error.code !== 'unavailable';
+        if (permanent || waitMs === undefined) {
+          this.#failure ??= error instanceof Error ? error : new Error(String(error));
+          throw error;
+        }
+        await clock.sleep(waitMs, signal);
+      }
+    }
+  }
+
+  async #fetchOnce(number: number): Promise<Buffer> {
+    const { objects, key, sizeBytes, signal } = this.#options;
+    const start = number * blockBytes;
+    const end = Math.min(start + blockBytes, sizeBytes) - 1;
+    const body = await objects.get(key, { range: { start, end }, signal });
+    if (body.totalBytes !== sizeBytes) {
+      body.stream.destroy();
+      throw new Error(`the source has ${body.totalBytes} bytes, not ${sizeBytes} as when it was opened`);
+    }
+    const block = await readExactly(body.stream, end - start + 1);
+    this.#fetchedBytes += block.length;
+    return block;
+  }
+}
+
+/** Reads `length` bytes; a stream that ends sooner or goes on is an error (a connection cut in the middle). */
+async function readExactly(stream: Readable, length: number): Promise<Buffer> {
+  const block = Buffer.allocUnsafeSlow(length);
+  let filled = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (filled + chunk.length > length) throw new Error('the object store sent more than the range');
+    filled += chunk.copy(block, filled);
+  }
+  if (filled < length) throw new Error(`the object store sent ${filled} of ${length} bytes`);
+  return block;
+}
