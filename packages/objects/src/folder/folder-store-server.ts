@@ -50,9 +50,18 @@ export function createFolderStoreServer(options: FolderStoreServerOptions): Fold
       server = started;
       started.timeout = idleTimeoutMs;
       started.maxConnections = maxConnections;
-      started.on('request', (request, response) => void answer(request, response, false));
+      const serve =
+        (awaitsContinue: boolean) =>
+        (request: IncomingMessage, response: ServerResponse): void => {
+          // A stop closes idle connections once; one that falls idle after it would be waited for.
+          response.once('close', () => {
+            if (!started.listening) started.closeIdleConnections();
+          });
+          void answer(request, response, awaitsContinue);
+        };
+      started.on('request', serve(false));
       // Handled here so that the client is told to go on only when its body is wanted.
-      started.on('checkContinue', (request, response) => void answer(request, response, true));
+      started.on('checkContinue', serve(true));
       started.listen(port, host);
       await once(started, 'listening', { signal });
       logger.info({ host, port: (started.address() as AddressInfo).port }, 'object store listening');

@@ -53,7 +53,11 @@ export async function createTestStore(
     await started.start(AbortSignal.timeout(5_000));
     return started;
   };
-  let server = await serve();
+  let server = await serve().catch(async (error: unknown) => {
+    await store.close();
+    await rm(base, { recursive: true });
+    throw error;
+  });
   const close = async (): Promise<void> => {
     await server.stop();
     await store.close();
