@@ -221,7 +221,9 @@ describe('bodies that misbehave', () => {
       store: {
         ...test.store,
         receivePart: async ({ body }) => {
-          for await (const _chunk of body) throw new ObjectStoreError('unavailable', 'the disk failed');
+          for await (const chunk of body) {
+            throw new ObjectStoreError('unavailable', `the disk failed at ${chunk.length} bytes`);
+          }
           throw new Error('no body came');
         },
       },
