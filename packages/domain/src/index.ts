@@ -1,5 +1,5 @@
 export * from './ids.ts';
-export { type KeySet, KeySetError, parseKeySet } from './keys.ts';
+export { type KeySet, KeySetError, keySetText, parseKeySet } from './keys.ts';
 export { isOriginOf, originOfReferer } from './origin.ts';
 export { isExpired, type PlaybackClaims, signPlaybackToken, verifyPlaybackToken } from './playback-token.ts';
 export { signText, verifyText } from './signed-text.ts';
@@ -24,3 +24,7 @@ export {
   type NamedPart,
   partLayout,
 } from './upload-parts.ts';
+export { hashOf, matchesHash, newApiKey, newSessionId, parseApiKey, sessionExpiry } from './credentials.ts';
+export { type CursorScope, decodeCursor, encodeCursor, type Position } from './cursor.ts';
+export { decideDomain, type DomainState, type RecordSeen } from './domain-machine.ts';
+export * from './encoding/index.ts';

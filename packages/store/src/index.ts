@@ -35,3 +35,56 @@ export * from './encode-jobs.ts';
 export * from './encode-tasks.ts';
 export { abandonAttempt, type Attempt, openAttemptPrefix, openSourcePrefix } from './object-prefixes.ts';
 export { type LockedUsage, lockUsage } from './usage.ts';
+export {
+  type AccountRow,
+  banAccount,
+  createAccount,
+  findAccount,
+  findAccountPlaybackState,
+  type PlanStatus,
+  setPlan,
+  type UserRow,
+} from './accounts.ts';
+export {
+  apiKeyResource,
+  type ApiKeyRow,
+  createApiKey,
+  findKeyHolder,
+  type KeyHolder,
+  listApiKeys,
+  revokeApiKey,
+  touchApiKey,
+} from './api-keys.ts';
+export { type AuditEntry, writeAudit } from './audit.ts';
+export {
+  addDomain,
+  domainResource,
+  type DomainRow,
+  findDomain,
+  isVerifiedDomain,
+  listDomains,
+  noteDomainCheck,
+  recordDomainCheck,
+  removeDomain,
+  verificationRecord,
+} from './domains.ts';
+export {
+  claimIdempotencyKey,
+  type IdempotencyClaim,
+  type IdempotencyScope,
+  keepIdempotentResult,
+  releaseIdempotencyKey,
+} from './idempotency.ts';
+export { type Plan, planOfAccount } from './plans.ts';
+export {
+  type Branding,
+  createProject,
+  deleteProject,
+  findAnyProject,
+  findProject,
+  listProjects,
+  projectResource,
+  type ProjectRow,
+  updateProject,
+} from './projects.ts';
+export { createSession, findSessionHolder, type SessionHolder, touchSession } from './sessions.ts';

@@ -1,0 +1,157 @@
+import { type AccountPlaybackState, ProblemError, type Quality } from '@millrace/contract';
+import { newId } from '@millrace/domain';
+import { writeAudit } from './audit.ts';
+import { isUniqueViolation, type Queryable, type Transaction } from './db.ts';
+import { accountStateMessage, addToOutbox } from './outbox.ts';
+import { joinPlan } from './plans.ts';
+import { lockUsage } from './usage.ts';
+
+export type PlanStatus = 'active' | 'pilot' | 'past_due' | 'canceled';
+
+export interface AccountRow {
+  id: string;
+  name: string;
+  planId: string;
+  planStatus: PlanStatus;
+  createdAt: Date;
+  bannedAt: Date | null;
+}
+
+export interface UserRow {
+  id: string;
+  accountId: string;
+  role: 'owner' | 'member';
+  email: string;
+  displayName: string;
+}
+
+const columns = `id, name, plan_id as "planId", plan_status as "planStatus", created_at as "createdAt",
+  banned_at as "bannedAt"`;
+
+/** null when there is none. */
+export async function findAccount(db: Queryable, accountId: string): Promise<AccountRow | null> {
+  const { rows } = await db.query<AccountRow>(
+    `select ${columns} from accounts where id = $1`,
+    [accountId],
+    'account-find',
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * A new active account with its first user, the owner. Its usage period begins on today's day of the month.
+ * @throws ProblemError `invalid_request` for an unknown plan or an e-mail that another user has
+ */
+export async function createAccount(
+  tx: Transaction,
+  input: { name: string; email: string; planId: string; now: Date },
+): Promise<{ account: AccountRow; user: UserRow }> {
+  const { name, email, planId, now } = input;
+  await assertPlan(tx, planId);
+  const { rows } = await tx.query<AccountRow>(
+    `insert into accounts (id, name, plan_id, anchor_day, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $5) returning ${columns}`,
+    [newId('acc', now), name, planId, now.getUTCDate(), now],
+  );
+  const account = rows[0];
+  if (account === undefined) throw new Error('an inserted account was not returned');
+  const user: UserRow = {
+    id: newId('usr', now),
+    accountId: account.id,
+    role: 'owner',
+    email,
+    displayName: name,
+  };
+  await tx
+    .query(
+      `insert into users (id, account_id, role, email, display_name, created_at)
+       values ($1, $2, $3, $4, $5, $6)`,
+      [user.id, user.accountId, user.role, user.email, user.displayName, now],
+    )
+    .catch((error: unknown) => {
+      if (!isUniqueViolation(error, 'users_email')) throw error;
+      throw invalidField('email', 'belongs to another user');
+    });
+  await lockUsage(tx, account.id);
+  return { account, user };
+}
+
+/**
+ * Puts an account on a plan; the CDN hears of it at once. Nothing that exists is removed.
+ * @throws ProblemError `not_found` for an unknown account, `invalid_request` for an unknown plan
+ */
+export async function setPlan(
+  tx: Transaction,
+  input: { accountId: string; planId: string; planStatus?: PlanStatus; actor: string },
+): Promise<AccountRow> {
+  const { accountId, planId, planStatus = 'active', actor } = input;
+  await assertPlan(tx, planId);
+  const { rows } = await tx.query<AccountRow>(
+    `update accounts set plan_id = $2, plan_status = $3, version = version + 1, updated_at = clock_timestamp()
+     where id = $1 returning ${columns}`,
+    [accountId, planId, planStatus],
+  );
+  const account = rows[0];
+  if (account === undefined) throw new ProblemError('not_found');
+  const state = await findAccountPlaybackState(tx, accountId);
+  if (state !== null) await addToOutbox(tx, [accountStateMessage(state)]);
+  await writeAudit(tx, {
+    actor,
+    action: 'account.plan',
+    subject: accountId,
+    details: { planId, planStatus },
+  });
+  return account;
+}
+
+/**
+ * Bans an account or lifts its ban, from its next request on. Playback goes on. A second ban keeps the first
+ * one's time and takes the new reason.
+ * @throws ProblemError `not_found`
+ */
+export async function banAccount(
+  tx: Transaction,
+  input: { accountId: string; banned: boolean; reason?: string; actor: string },
+): Promise<AccountRow> {
+  const { accountId, banned, reason = null, actor } = input;
+  const { rows } = await tx.query<AccountRow>(
+    `update accounts set banned_at = case when $2 then coalesce(banned_at, clock_timestamp()) end,
+       ban_reason = case when $2 then $3 end, updated_at = clock_timestamp()
+     where id = $1 returning ${columns}`,
+    [accountId, banned, reason],
+  );
+  const account = rows[0];
+  if (account === undefined) throw new ProblemError('not_found');
+  const action = banned ? 'account.ban' : 'account.unban';
+  await writeAudit(tx, { actor, action, subject: accountId, details: { reason } });
+  return account;
+}
+
+/** What the CDN needs to know of an account; null when there is none. */
+export async function findAccountPlaybackState(
+  db: Queryable,
+  accountId: string,
+): Promise<AccountPlaybackState | null> {
+  const { rows } = await db.query<{
+    version: number;
+    overWatchLimit: boolean;
+    maxQuality: Quality;
+    whiteLabel: boolean;
+  }>(
+    `select a.version, a.over_watch_limit and pl.watch_limit_stops as "overWatchLimit",
+       pl.max_quality as "maxQuality", pl.white_label as "whiteLabel"
+     from accounts a ${joinPlan} where a.id = $1`,
+    [accountId],
+    'account-playback-state',
+  );
+  const row = rows[0];
+  return row === undefined ? null : { accountId, ...row };
+}
+
+async function assertPlan(db: Queryable, planId: string): Promise<void> {
+  const { rows } = await db.query('select 1 from plans where id = $1', [planId]);
+  if (rows.length === 0) throw invalidField('plan', 'is not a plan');
+}
+
+const invalidField = (path: string, message: string): ProblemError =>
+  new ProblemError('invalid_request', { detail: `${path} ${message}.`, errors: [{ path, message }] });
