@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { allPages, etagOf, newPrefix, type ObjectStoreHarness, readAll } from './harness.ts';
@@ -57,9 +58,20 @@ export function objectTests(current: () => ObjectStoreHarness): void {
       const aborted = new AbortController();
       const reason = new Error('no longer wanted');
       // It gives one chunk and then stalls for ever.
-      const stalled = new Readable({ read: () => undefined });
-      stalled.push(randomBytes(1_000));
+      const chunks = [randomBytes(200_000)];
+      let stall: () => void = () => undefined;
+      const stalling = new Promise<void>((resolve) => (stall = resolve));
+      const stalled = new Readable({
+        read() {
+          const chunk = chunks.pop();
+          if (chunk) this.push(chunk);
+          else stall();
+        },
+      });
       const putting = store().put(key, stalled, { signal: aborted.signal });
+      await stalling;
+      // The chunk before is under way by then: the put waits for the source alone.
+      await nextTurn();
       aborted.abort(reason);
       await expect(putting).rejects.toBe(reason);
       expect(await store().head(key)).toBeNull();

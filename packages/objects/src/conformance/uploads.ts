@@ -154,6 +154,20 @@ export function uploadTests(current: () => ObjectStoreHarness): void {
     });
   });
 
+  describe('an upload of another key', () => {
+    it('is unknown', async () => {
+      const upload = await begin();
+      const part = await putPart(store(), upload, 1, Buffer.from('body'));
+      const other = { ...upload, key: `${upload.key}-other` };
+      const unknown = { code: 'no_such_upload' };
+      await expect(store().listParts(other)).rejects.toMatchObject(unknown);
+      await expect(store().complete({ ...other, parts: [part] })).rejects.toMatchObject(unknown);
+      expect(await late(await presign(store(), other, 1))).toEqual([404, 'NoSuchUpload']);
+      await store().abort(other);
+      expect((await store().listParts(upload)).items).toHaveLength(1);
+    });
+  });
+
   describe('lists', () => {
     it('list open uploads, and only those, in pages', async () => {
       const prefix = newPrefix();

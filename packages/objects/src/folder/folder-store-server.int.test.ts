@@ -318,11 +318,14 @@ describe('the service', () => {
     });
     sending.write(body.subarray(0, 500_000));
     await waitFor(async () => (await leftovers()).length === 2, { what: 'the upload to be in flight' });
+    const before = performance.now();
     const stopped = test.server.stop();
     expect(test.server.health()).toMatchObject({ ready: false });
     sending.end(body.subarray(500_000));
     expect(await answered).toBe(200);
     await stopped;
+    // Well before the connection, kept alive by the client, would be given up for idle (5 s).
+    expect(performance.now() - before).toBeLessThan(3_000);
     const [part] = (await test.store.listParts(upload)).items;
     await test.store.complete({ ...upload, parts: [{ partNumber: 1, etag: part?.etag ?? '' }] });
     expect((await readAll(test.store, upload.key)).equals(body)).toBe(true);

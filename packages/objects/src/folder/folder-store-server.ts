@@ -95,7 +95,6 @@ function createAnswer({ store, logger, maxPartBytes = 5 * 1024 ** 3 }: FolderSto
       response.once('finish', () => request.destroy());
       refuse(new S3Error('RequestTimeout'));
     });
-    const body = { continued: !awaitsContinue };
     try {
       if (request.method === 'OPTIONS') preflight(request, response);
       else {
@@ -103,7 +102,7 @@ function createAnswer({ store, logger, maxPartBytes = 5 * 1024 ** 3 }: FolderSto
         const { etag, sizeBytes } = await store.receivePart({
           ...target,
           ...describeBody(request, maxPartBytes),
-          body: bytesOf(request, response, body),
+          body: bytesOf(request, awaitsContinue ? response : null),
         });
         response.writeHead(200, { ETag: etag, 'Content-Length': 0 }).end();
         logger.debug({ requestId, ...target, sizeBytes }, 'part stored');
@@ -114,8 +113,6 @@ function createAnswer({ store, logger, maxPartBytes = 5 * 1024 ** 3 }: FolderSto
       if (request.destroyed && !request.complete) logger.debug({ requestId }, 'part interrupted');
       else if (error.status >= 500) logger.error({ requestId, err: cause }, 'part failed');
       else logger.info({ requestId, code: error.code }, 'part refused');
-      // Whether a body follows is unknown then, and so is where the next request would begin.
-      if (!body.continued) response.setHeader('Connection', 'close');
       refuse(error);
     }
   };
@@ -141,13 +138,9 @@ function describeBody(request: IncomingMessage, maxPartBytes: number): { sizeByt
   return { sizeBytes, md5: bytes.toString('hex') };
 }
 
-async function* bytesOf(
-  request: IncomingMessage,
-  response: ServerResponse,
-  body: { continued: boolean },
-): AsyncGenerator<Buffer> {
-  if (!body.continued) response.writeContinue();
-  body.continued = true;
+/** The body; a client that awaits it is told to go on when the first byte is wanted, so never when it is refused. */
+async function* bytesOf(request: IncomingMessage, awaiting: ServerResponse | null): AsyncGenerator<Buffer> {
+  awaiting?.writeContinue();
   // The request outlives a failure of ours: the answer goes out on its socket.
   yield* request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
 }
@@ -185,5 +178,4 @@ function sendError(
     discarded += chunk.length;
     if (discarded > lingerBytes) request.destroy();
   });
-  request.resume();
 }

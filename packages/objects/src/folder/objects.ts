@@ -131,7 +131,7 @@ function resolveRange(range: ByteRange | undefined, totalBytes: number): { start
   if (range === undefined) return { start: 0, length: totalBytes };
   const end = Math.min(range.end ?? Infinity, totalBytes - 1);
   const { start } = range;
-  if (!Number.isSafeInteger(start) || start < 0 || start >= totalBytes || !(end >= start)) {
+  if (!Number.isSafeInteger(start) || start < 0 || !(end >= start)) {
     throw new ObjectStoreError('invalid_range', `the range is outside the object's ${totalBytes} bytes`);
   }
   return { start, length: Math.floor(end) - start + 1 };

@@ -24,6 +24,11 @@ describe('part URLs', () => {
     expect(make().verify(path)).toEqual(target);
   });
 
+  it('refuse a key that is not well-formed, even signed', () => {
+    const url = make().sign({ ...target, key: 'a/../b', expiresAt: new Date('2030-01-01T01:00:00.000Z') });
+    expect(make().verify(url.slice('http://127.0.0.1:9'.length))).toEqual({ refused: 'malformed' });
+  });
+
   it('keep the path of a public URL that has one', () => {
     for (const base of ['https://uploads.example.com/store', 'https://uploads.example.com/store/']) {
       const urls = make({ base });
