@@ -148,3 +148,27 @@ export const ingestReport = z
   })
   .meta({ id: 'IngestReport' });
 export type IngestReport = z.infer<typeof ingestReport>;
+
+export const planStatuses = ['active', 'pilot', 'past_due', 'canceled'] as const;
+export type PlanStatus = (typeof planStatuses)[number];
+
+export const account = z
+  .object({
+    id: id('acc'),
+    name: z.string(),
+    planId: z.string(),
+    planStatus: z.enum(planStatuses),
+    createdAt: timestamp,
+    phoneVerified: z.boolean(),
+    phoneVerificationRequired: z.boolean(),
+  })
+  .meta({ id: 'Account' });
+export type Account = z.infer<typeof account>;
+
+export const userRoles = ['owner', 'member'] as const;
+export type UserRole = (typeof userRoles)[number];
+
+export const user = z
+  .object({ id: id('usr'), role: z.enum(userRoles), email: z.string(), displayName: z.string() })
+  .meta({ id: 'User' });
+export type User = z.infer<typeof user>;

@@ -18,3 +18,5 @@ export {
 } from './http/call.ts';
 export { createHttpServer, type HttpServer, type HttpServerOptions } from './http/server.ts';
 export { createOpsServer, type OpsServer } from './ops-server.ts';
+export { isPublicAddress } from './dns/public-address.ts';
+export { createTxtLookup, type TxtAnswer, type TxtLookup, type TxtLookupOptions } from './dns/txt-lookup.ts';

@@ -1,12 +1,18 @@
-import { type AccountPlaybackState, ProblemError, type Quality } from '@millrace/contract';
+import {
+  type Account,
+  type AccountPlaybackState,
+  type PlanStatus,
+  ProblemError,
+  type Quality,
+  type User,
+  type UserRole,
+} from '@millrace/contract';
 import { newId } from '@millrace/domain';
 import { writeAudit } from './audit.ts';
 import { isUniqueViolation, type Queryable, type Transaction } from './db.ts';
 import { accountStateMessage, addToOutbox } from './outbox.ts';
 import { joinPlan } from './plans.ts';
 import { lockUsage } from './usage.ts';
-
-export type PlanStatus = 'active' | 'pilot' | 'past_due' | 'canceled';
 
 export interface AccountRow {
   id: string;
@@ -15,18 +21,37 @@ export interface AccountRow {
   planStatus: PlanStatus;
   createdAt: Date;
   bannedAt: Date | null;
+  phoneVerifiedAt: Date | null;
 }
 
 export interface UserRow {
   id: string;
   accountId: string;
-  role: 'owner' | 'member';
+  role: UserRole;
   email: string;
   displayName: string;
 }
 
 const columns = `id, name, plan_id as "planId", plan_status as "planStatus", created_at as "createdAt",
-  banned_at as "bannedAt"`;
+  banned_at as "bannedAt", phone_verified_at as "phoneVerifiedAt"`;
+
+/** The Account resource (contract "Account"). Phone verification is not enforced in this version. */
+export const accountResource = (row: AccountRow): Account => ({
+  id: row.id,
+  name: row.name,
+  planId: row.planId,
+  planStatus: row.planStatus,
+  createdAt: row.createdAt.toISOString(),
+  phoneVerified: row.phoneVerifiedAt !== null,
+  phoneVerificationRequired: false,
+});
+
+export const userResource = ({ id, role, email, displayName }: UserRow): User => ({
+  id,
+  role,
+  email,
+  displayName,
+});
 
 /** null when there is none. */
 export async function findAccount(db: Queryable, accountId: string): Promise<AccountRow | null> {

@@ -36,13 +36,14 @@ export * from './encode-tasks.ts';
 export { abandonAttempt, type Attempt, openAttemptPrefix, openSourcePrefix } from './object-prefixes.ts';
 export { type LockedUsage, lockUsage } from './usage.ts';
 export {
+  accountResource,
   type AccountRow,
   banAccount,
   createAccount,
   findAccount,
   findAccountPlaybackState,
-  type PlanStatus,
   setPlan,
+  userResource,
   type UserRow,
 } from './accounts.ts';
 export {

@@ -1,1 +1,4 @@
-export {};
+export { type ApiConfig, apiConfig } from './config.ts';
+export { type ApiDeps } from './deps.ts';
+export { createOperator, type Operator } from './operator.ts';
+export { type Api, createApi } from './service.ts';

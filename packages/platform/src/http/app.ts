@@ -154,6 +154,7 @@ async function serve(
     handler({
       ...admission.context,
       ...{ params, query, body, json, headers, path: state.path },
+      method: route.method.toUpperCase(),
       requestId: state.requestId,
       log: state.log,
       signal: leaving.signal,

@@ -17,6 +17,8 @@ export interface Call<R extends RouteDefinition> {
   /** The body as it came, before defaults: what an idempotency key is compared by. */
   json: unknown;
   headers: IncomingHttpHeaders;
+  /** Upper case; GET for a HEAD too. */
+  method: string;
   /** The concrete path, without query. */
   path: string;
   requestId: string;

@@ -1,0 +1,125 @@
+import { ProblemError, type RouteDefinition } from '@millrace/contract';
+import { isOriginOf, matchesHash, parseApiKey } from '@millrace/domain';
+import { type Admission, type Guard, type GuardedRequest } from '@millrace/platform';
+import {
+  findKeyHolder,
+  findProject,
+  findSessionHolder,
+  type KeyHolder,
+  type SessionHolder,
+  touchApiKey,
+  touchSession,
+} from '@millrace/store';
+import { type AccountContext, type ProjectContext } from '../calls.ts';
+import { type ApiDeps } from '../deps.ts';
+import { bearerOf, cookieOf } from './credentials.ts';
+
+type GuardDeps = Pick<ApiDeps, 'config' | 'store' | 'clock'>;
+
+/** `lastUsedAt` and a session's end are written down at most this often; a write per request would cost more than it. */
+const touchEveryMs = 60_000;
+const sessionCookie = 'svc_session';
+
+/**
+ * Who may call a customer's route: 401, then the ban, then 404 outside the caller's project, then the scope
+ * (decisions "Conventions"). Everything is read from the record for each request, so that a revoked key or a ban
+ * counts at once. A Bearer credential beats a cookie.
+ */
+export function createCustomerGuard(deps: GuardDeps): Guard {
+  return async (route, request) => {
+    if (route.auth.length === 0) return { context: {}, jsonOnly: false };
+    const bearer = bearerOf(request.headers);
+    return bearer === null ? admitSession(deps, route, request) : admitKey(deps, route, request, bearer);
+  };
+}
+
+async function admitKey(
+  deps: GuardDeps,
+  route: RouteDefinition,
+  request: GuardedRequest,
+  bearer: string,
+): Promise<Admission> {
+  const holder = await keyHolderOf(deps, bearer);
+  // A playback-only key hears 403 wherever it may not go; a full one is no credential for a session's route.
+  if (!route.auth.includes('key') && holder.scope === 'full') throw unauthorized();
+  if (holder.bannedAt !== null) throw new ProblemError('account_banned');
+  const projectId = request.params['projectId'];
+  if (projectId !== undefined && projectId !== holder.project.id) throw new ProblemError('not_found');
+  const allowed = route.auth.includes('key') && (holder.scope === 'full' || route.keyScope === 'playback');
+  if (!allowed) throw new ProblemError('insufficient_scope');
+  const now = deps.clock.now();
+  if (isStale(holder.lastUsedAt, now)) {
+    inBackground(request, 'key use not noted', touchApiKey(deps.store, holder.keyId, now));
+  }
+  const { keyId, scope, project, plan } = holder;
+  const context: ProjectContext = {
+    caller: { kind: 'key', keyId, scope, accountId: project.accountId },
+    project,
+    plan,
+  };
+  return { context, jsonOnly: false };
+}
+
+async function keyHolderOf({ store, clock }: GuardDeps, bearer: string): Promise<KeyHolder> {
+  const parsed = parseApiKey(bearer);
+  if (parsed === null) throw unauthorized();
+  const holder = await findKeyHolder(store, parsed.id);
+  if (holder === null || !matchesHash(parsed.secret, holder.secretHash)) throw unauthorized();
+  const expired = holder.expiresAt !== null && holder.expiresAt <= clock.now();
+  if (holder.revokedAt !== null || expired) throw unauthorized();
+  return holder;
+}
+
+async function admitSession(
+  deps: GuardDeps,
+  route: RouteDefinition,
+  request: GuardedRequest,
+): Promise<Admission> {
+  const cookie = cookieOf(request.headers, sessionCookie);
+  const now = deps.clock.now();
+  if (cookie === null || !route.auth.includes('session') || isForged(deps, request)) throw unauthorized();
+  const session = await findSessionHolder(deps.store, cookie, now);
+  if (session === null) throw unauthorized();
+  if (session.bannedAt !== null) throw new ProblemError('account_banned');
+  if (isStale(session.lastSeenAt, now)) {
+    inBackground(request, 'session use not noted', touchSession(deps.store, session, now));
+  }
+  return { context: await sessionContext(deps, session, request), jsonOnly: true };
+}
+
+async function sessionContext(
+  { store }: GuardDeps,
+  { userId, accountId, plan }: SessionHolder,
+  request: GuardedRequest,
+): Promise<AccountContext | ProjectContext> {
+  const caller = { kind: 'session', userId, accountId } as const;
+  const projectId = request.params['projectId'];
+  if (projectId === undefined) return { caller, plan };
+  const project = await findProject(store, accountId, projectId);
+  if (project === null) throw new ProblemError('not_found');
+  return { caller, project, plan };
+}
+
+/**
+ * Whether another site may have made the browser send this (decisions "Authentication"): a call that changes
+ * something, from an origin that is neither the dashboard's nor the API's own.
+ */
+function isForged({ config }: GuardDeps, { method, headers }: GuardedRequest): boolean {
+  if (method === 'GET' || method === 'HEAD') return false;
+  if (headers['sec-fetch-site'] === 'cross-site') return true;
+  const { origin } = headers;
+  if (origin === undefined || origin === new URL(config.API_URL).origin) return false;
+  return !config.DASHBOARD_HOSTS.some((host) => isOriginOf(origin, host));
+}
+
+const unauthorized = (): ProblemError => new ProblemError('unauthorized');
+
+const isStale = (at: Date | null, now: Date): boolean =>
+  at === null || now.getTime() - at.getTime() >= touchEveryMs;
+
+/** Bookkeeping that must neither delay nor fail the request. */
+function inBackground(request: GuardedRequest, message: string, work: Promise<void>): void {
+  work.catch((error: unknown) => {
+    request.log.warn({ err: error }, message);
+  });
+}

@@ -1,0 +1,44 @@
+import { keySetText } from '@millrace/domain';
+import { z } from 'zod';
+
+const port = z.coerce.number().int().min(0).max(65_535);
+const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+/** A shared secret: shorter ones can be guessed. */
+const secret = z.string().refine((text) => Buffer.byteLength(text) >= 32, 'has less than 32 bytes');
+
+/** The API's settings. */
+export const apiConfig = z.object({
+  API_HOST: z.string().default('127.0.0.1'),
+  /** 0 takes a free one. */
+  API_PORT: port.default(0),
+  /** Admin and internal routes; must not be reachable from outside. */
+  API_INTERNAL_HOST: z.string().default('127.0.0.1'),
+  API_INTERNAL_PORT: port.default(0),
+  API_MAX_CONNECTIONS: z.coerce.number().int().min(1).default(4_096),
+  /** The address that customers use. Its own origin may change things with a session. */
+  API_URL: httpUrl,
+  /** Base of the playback addresses in answers. */
+  CDN_URL: httpUrl,
+  /** Base of the error types, `{docs_url}/errors/<code>`. */
+  DOCS_URL: httpUrl,
+  /** Hosts of the dashboard; browsers there may use sessions. */
+  DASHBOARD_HOSTS: list.default([]),
+  /** Signs cursors: `kid:secret[,kid:secret]`. */
+  CURSOR_KEYS: keySetText,
+  /** Signs playback tokens; the CDN verifies with the same set. */
+  PLAYBACK_KEYS: keySetText,
+  /** The shared admin token; unset: admin routes refuse every caller. */
+  ADMIN_TOKEN: secret.optional(),
+  /** What `X-Internal-Secret` must be. */
+  INTERNAL_SECRET: secret,
+  /** `host:port` of the servers that domain verification asks; unset: each zone's own. */
+  DNS_SERVERS: list.default([]),
+});
+
+export type ApiConfig = z.output<typeof apiConfig>;

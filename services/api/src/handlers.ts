@@ -1,0 +1,14 @@
+import { apiKeyHandlers } from './api-keys/handlers.ts';
+import { type ApiHandlers } from './calls.ts';
+import { type FeatureDeps } from './deps.ts';
+import { domainHandlers } from './domains/handlers.ts';
+import { healthHandlers } from './health/handlers.ts';
+import { projectHandlers } from './projects/handlers.ts';
+
+/** Every feature's handlers; the type checks that no operation of the route table is without one. */
+export const apiHandlers = (deps: FeatureDeps): ApiHandlers => ({
+  ...healthHandlers(deps),
+  ...projectHandlers(deps),
+  ...apiKeyHandlers(deps),
+  ...domainHandlers(deps),
+});
