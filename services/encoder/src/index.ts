@@ -1,1 +1,2 @@
-export {};
+export { type EncoderConfig, encoderConfig } from './config.ts';
+export { createEncoder, type EncoderDeps } from './service.ts';

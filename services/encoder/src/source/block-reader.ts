@@ -20,10 +20,12 @@ export interface BlockReaderOptions {
 export interface OpenSource {
   url: string;
   sizeBytes: number;
+  /** The object's, quoted. */
+  etag: string;
   /** Set once the store failed a block for good: then nobody has seen the whole source. */
   failure(): Error | undefined;
-  /** Bytes asked of the object store. */
-  fetchedBytes(): number;
+  /** Bytes handed to readers so far: it rises while they read on. */
+  servedBytes(): number;
   close(): void;
 }
 
@@ -33,6 +35,7 @@ const defaultRetryWaitsMs = [200, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_00
 interface Entry {
   blocks: Blocks;
   sizeBytes: number;
+  servedBytes: number;
 }
 
 /**
@@ -81,13 +84,15 @@ export class BlockReader {
       signal: closing.signal,
     });
     const path = `/${randomBytes(24).toString('hex')}/source`;
-    this.#sources.set(path, { blocks, sizeBytes: head.sizeBytes });
+    const entry: Entry = { blocks, sizeBytes: head.sizeBytes, servedBytes: 0 };
+    this.#sources.set(path, entry);
     const { port } = this.#server.address() as AddressInfo;
     return {
       url: `http://127.0.0.1:${port}${path}`,
       sizeBytes: head.sizeBytes,
+      etag: head.etag,
       failure: () => blocks.failure,
-      fetchedBytes: () => blocks.fetchedBytes,
+      servedBytes: () => entry.servedBytes,
       close: () => {
         this.#sources.delete(path);
         closing.abort(new Error('the source was closed'));
@@ -122,21 +127,26 @@ export class BlockReader {
       'Content-Length': end - start + 1,
       ...(range === undefined ? {} : { 'Content-Range': `bytes ${start}-${end}/${sizeBytes}` }),
     });
-    if (request.method === 'GET') await send(source.blocks, start, end, response);
+    if (request.method === 'GET') await send(source, { start, end }, response);
     response.end();
   }
 }
 
 /** Writes the inclusive range; stops quietly when the reader goes away (ffmpeg does so at each seek). */
-async function send(blocks: Blocks, start: number, end: number, response: ServerResponse): Promise<void> {
+async function send(
+  source: Entry,
+  { start, end }: { start: number; end: number },
+  response: ServerResponse,
+): Promise<void> {
   let at = start;
   while (at <= end && !response.destroyed) {
     const number = Math.floor(at / blockBytes);
-    const block = await blocks.get(number);
+    const block = await source.blocks.get(number);
     const from = at - number * blockBytes;
     // Small enough that a reader which leaves after a header has not been sent a block.
     const slice = block.subarray(from, Math.min(from + 256 * 1024, end + 1 - number * blockBytes));
     at += slice.length;
+    source.servedBytes += slice.length;
     if (!response.write(slice)) await drained(response);
   }
 }

@@ -27,7 +27,6 @@ export class Blocks {
   /** Insertion order is the order of last use. */
   readonly #blocks = new Map<number, Promise<Buffer>>();
   #failure: Error | undefined;
-  #fetchedBytes = 0;
 
   constructor(options: BlocksOptions) {
     this.#options = options;
@@ -36,11 +35,6 @@ export class Blocks {
   /** Why a block could not be had in the end; then whatever read the source has not seen all of it. */
   get failure(): Error | undefined {
     return this.#failure;
-  }
-
-  /** Bytes asked of the object store so far, for the log. */
-  get fetchedBytes(): number {
-    return this.#fetchedBytes;
   }
 
   /** The block with this number; begins to fetch the next one as well. */
@@ -107,9 +101,7 @@ export class Blocks {
       body.stream.destroy();
       throw new Error(`the source has ${body.totalBytes} bytes, not ${sizeBytes} as when it was opened`);
     }
-    const block = await readExactly(body.stream, end - start + 1);
-    this.#fetchedBytes += block.length;
-    return block;
+    return readExactly(body.stream, end - start + 1);
   }
 }
 

@@ -1,0 +1,105 @@
+import { type Bus, type Subscription } from '@millrace/bus';
+import { topics } from '@millrace/contract';
+import { type ObjectStore } from '@millrace/objects';
+import {
+  type Clock,
+  type Logger,
+  type Loop,
+  type LoopSupervisor,
+  type Metrics,
+  type Service,
+  superviseLoops,
+} from '@millrace/platform';
+import { type Database } from '@millrace/store';
+import { type EncoderConfig } from './config.ts';
+import { type EncoderProcess } from './process/encoder-process.ts';
+import { createFfmpegProcess } from './process/fluent-ffmpeg-process.ts';
+import { createFfprobe, type MediaProbe } from './process/media-probe.ts';
+import { openScratch } from './scratch.ts';
+import { BlockReader } from './source/block-reader.ts';
+import { attempt } from './work/attempt.ts';
+import { Slots } from './work/slots.ts';
+
+export interface EncoderDeps {
+  config: EncoderConfig;
+  store: Database;
+  bus: Bus;
+  objects: ObjectStore;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  /** ffmpeg and ffprobe of this machine unless told. */
+  process?: EncoderProcess;
+  probe?: MediaProbe;
+}
+
+const group = 'encoder';
+
+/**
+ * Turns originals into HLS. A message of `millrace.encode.tasks` is a permit to look for work; what is worked
+ * on is claimed from the record, under a lease (design.md, "The record and the transport" 6 and 7).
+ */
+export function createEncoder(deps: EncoderDeps): Service {
+  const { config, bus, objects, clock, logger, metrics } = deps;
+  const reader = new BlockReader({ objects, clock, logger, cacheBytes: config.ENCODER_CACHE_BYTES });
+  let slots: Slots | undefined;
+  let subscription: Subscription | undefined;
+  let idle: LoopSupervisor | undefined;
+  let stopping = false;
+
+  const open = async (): Promise<Slots> => {
+    const tools = {
+      ...deps,
+      process: deps.process ?? createFfmpegProcess(),
+      probe: deps.probe ?? createFfprobe(),
+      reader,
+      scratch: await openScratch(config.ENCODER_SCRATCH_DIR),
+    };
+    await reader.listen();
+    return new Slots({ ...deps, work: (task, signal) => attempt(tools, task, signal) });
+  };
+
+  return {
+    name: 'encoder',
+    start: async () => {
+      const opened = await open();
+      slots = opened;
+      // A permit is used up by one look, whatever it finds: when nothing is free, whoever is looks within a
+      // second. Only a record that cannot be asked leaves the permit to be delivered again.
+      const permit = async (): Promise<void> => {
+        await opened.look();
+      };
+      subscription = await bus.subscribe(group, topics.encodeTasks.name, permit, {
+        pause: () => opened.whenFree(),
+      });
+      idle = superviseLoops([idleLook(opened, deps)], { clock, logger, metrics });
+      idle.start();
+    },
+    stop: async () => {
+      stopping = true;
+      await Promise.all([idle?.stop(), slots?.close()]);
+      await subscription?.close();
+      await reader.close();
+    },
+    health: () => {
+      const checks = idle?.checks() ?? {};
+      return {
+        healthy: true,
+        ready: idle !== undefined && !stopping && Object.values(checks).every((check) => check === 'ok'),
+        checks,
+      };
+    },
+  };
+}
+
+/** Looks for work now and then: a permit may be lost, work may not. */
+const idleLook = (slots: Slots, { clock, config }: EncoderDeps): Loop => ({
+  name: 'idle-look',
+  run: async (signal, done) => {
+    while (!signal.aborted) {
+      while (await slots.look());
+      done();
+      await clock.sleep(config.ENCODER_IDLE_MS, signal);
+    }
+  },
+});

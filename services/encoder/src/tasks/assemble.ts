@@ -1,0 +1,67 @@
+import { type DeliveryIndex } from '@millrace/contract';
+import { encodeManifest } from '@millrace/domain';
+import { findOutputs, finishJob, type FinishOutcome } from '@millrace/store';
+import { buildIndex } from '../assemble/build-index.ts';
+import { patiently } from '../work/patience.ts';
+import { wrongOutput } from '../work/trouble.ts';
+import { patience, type TaskContext } from './context.ts';
+import { mediaOutput } from './outputs.ts';
+import { attemptPrefix } from './upload.ts';
+
+/**
+ * The last task of a job: checks all outputs against the plan and the object store, writes the delivery index
+ * and switches the record to the finished encode.
+ */
+export async function assembleTask(context: TaskContext): Promise<FinishOutcome> {
+  const { task, job, store, objects, signal } = context;
+  const manifest = encodeManifest.parse(job.manifest);
+  const stored = await patiently(patience(context), () => findOutputs(store, task.jobId));
+  const outputs = stored
+    .filter(({ kind }) => kind !== 'assemble')
+    .sort((a, b) => a.index - b.index)
+    .map(({ output }) => mediaOutput.parse(output));
+  const index = buildIndex(task.videoId, manifest, outputs);
+  await checkObjects(
+    context,
+    outputs.flatMap((output) => [...output.tracks, ...output.files]),
+  );
+  const prefix = await attemptPrefix(context);
+  const indexKey = `${prefix}index.json`;
+  const body = Buffer.from(JSON.stringify(index));
+  await patiently(patience(context), () => objects.put(indexKey, body, { signal }));
+  return patiently(patience(context), () =>
+    finishJob(store, task, {
+      prefix,
+      indexKey,
+      qualities: index.renditions.map(({ quality }) => quality),
+      durationMs: index.durationMs,
+      report: { result: resultReport(index) },
+    }),
+  );
+}
+
+/** Nothing may be announced that cannot be fetched whole. */
+async function checkObjects(
+  context: TaskContext,
+  expected: readonly { key: string; bytes: number }[],
+): Promise<void> {
+  for (const { key, bytes } of expected) {
+    const found = await patiently(patience(context), () => context.objects.head(key));
+    if (found?.sizeBytes !== bytes) {
+      throw wrongOutput(`the object ${key} has ${found?.sizeBytes ?? 'no'} bytes, not ${bytes}`);
+    }
+  }
+}
+
+const resultReport = (index: DeliveryIndex): object => ({
+  durationSeconds: index.durationMs / 1000,
+  renditions: index.renditions.map(({ quality, width, height, frameRate, codec, ...track }) => ({
+    ...{ quality, width, height, frameRate, codec },
+    segments: track.segments.length,
+    bitsPerSecond: track.averageBandwidth,
+  })),
+  audio: index.audio.map(({ name, language, channels, codec, averageBandwidth }) => ({
+    ...{ name, language, channels, codec },
+    bitsPerSecond: averageBandwidth,
+  })),
+});

@@ -1,0 +1,137 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import {
+  audioTaskArgs,
+  classifyVideoError,
+  type EncodeManifest,
+  encodeManifest,
+  imagesTaskArgs,
+  isUndecodableSound,
+  type PlanNote,
+  type TaskCommand,
+  type TaskOptions,
+  videoTaskArgs,
+} from '@millrace/domain';
+import { type FinishOutcome, finishTask } from '@millrace/store';
+import { type OpenSource } from '../source/block-reader.ts';
+import { patiently } from '../work/patience.ts';
+import { sourceTrouble } from '../work/trouble.ts';
+import { patience, sourceKeyOf, type TaskContext } from './context.ts';
+import { type MediaOutput } from './outputs.ts';
+import { type Ran, runFfmpeg } from './run-ffmpeg.ts';
+import { storeOutputs } from './store-outputs.ts';
+
+/** What came of a task's command. */
+interface Made {
+  command: TaskCommand;
+  /** False when the source gives nothing of the kind, and the video does without. */
+  made: boolean;
+  notes: PlanNote[];
+}
+
+/** Everything that making something needs. */
+interface Making {
+  context: TaskContext;
+  manifest: EncodeManifest;
+  options: TaskOptions;
+  source: OpenSource;
+}
+
+/** Makes one chunk of video, one sound track or the pictures: runs ffmpeg, checks and stores what it wrote. */
+export async function mediaTask(context: TaskContext): Promise<FinishOutcome> {
+  const { job, reader, scratch, config } = context;
+  const manifest = encodeManifest.parse(job.manifest);
+  const source = await reader.open(sourceKeyOf(context));
+  const folder = await scratch.open();
+  const options: TaskOptions = {
+    inputUrl: source.url,
+    outputDir: folder.path,
+    threads: config.ENCODER_THREADS,
+    preset: config.ENCODER_PRESET,
+  };
+  try {
+    return await makeAndStore({ context, manifest, options, source });
+  } finally {
+    source.close();
+    await folder.remove();
+  }
+}
+
+async function makeAndStore(making: Making): Promise<FinishOutcome> {
+  const { context, manifest, options } = making;
+  const { task, store, clock } = context;
+  const startedAt = clock.now().getTime();
+  const { command, made, notes } = await make(making);
+  const seconds = (clock.now().getTime() - startedAt) / 1000;
+  const { prefix, ...stored } = await storeOutputs(context, {
+    manifest,
+    folder: options.outputDir,
+    outputs: made ? command.outputs : [],
+  });
+  const output: MediaOutput = { ...stored, args: repeatable(command, options) };
+  const bytes = [...stored.tracks, ...stored.files].reduce((sum, each) => sum + each.bytes, 0);
+  const speed = seconds > 0 ? Math.round((100 * manifest.durationSeconds) / seconds) / 100 : null;
+  const report = { [`${task.kind}-${task.index}`]: { seconds, speed, bytes, notes } };
+  return patiently(patience(context), () => finishTask(store, task, { prefix, output, report }));
+}
+
+function make(making: Making): Promise<Made> {
+  switch (making.context.task.kind) {
+    case 'video':
+      return makeVideo(making);
+    case 'audio':
+      return makeSound(making);
+    default:
+      return makePictures(making);
+  }
+}
+
+const run = ({ context, manifest, source, options }: Making, command: TaskCommand): Promise<Ran> =>
+  runFfmpeg(context, { manifest, source, command, folder: options.outputDir });
+
+/** ffmpeg goes on after what it cannot decode; the filters fill the gap. */
+const damage = (ran: Ran, what: string): PlanNote[] =>
+  /Error while decoding|Invalid data found|error while decoding/.test(ran.stderr)
+    ? [{ code: `${what}_damaged`, text: `Parts of the ${what} could not be decoded and were bridged.` }]
+    : [];
+
+async function makeVideo(making: Making): Promise<Made> {
+  const command = videoTaskArgs(making.manifest, making.context.task.index, making.options);
+  const ran = await run(making, command);
+  if (ran.ok) return { command, made: true, notes: damage(ran, 'picture') };
+  const failure = classifyVideoError(ran.stderr);
+  if (failure === null) throw ran.error ?? new Error('ffmpeg failed');
+  making.context.logger.info({ stderr: ran.stderr }, 'source cannot be decoded');
+  throw sourceTrouble({ code: failure.code, message: failure.message }, failure.kind);
+}
+
+/** Sound that cannot be decoded is left out: the video plays silent (decisions.md "Encoding"). */
+async function makeSound(making: Making): Promise<Made> {
+  const command = audioTaskArgs(making.manifest, making.context.task.index, making.options);
+  const ran = await run(making, command);
+  if (ran.ok) return { command, made: true, notes: damage(ran, 'sound') };
+  if (!isUndecodableSound(ran.stderr)) throw ran.error ?? new Error('ffmpeg failed');
+  making.context.logger.info({ stderr: ran.stderr }, 'sound cannot be decoded');
+  const text = 'The sound could not be decoded and was left out: the video plays without it.';
+  return { command, made: false, notes: [{ code: 'sound_undecodable', text }] };
+}
+
+/** The poster, from the asked place or else from the start; a video that gives none plays without. */
+async function makePictures(making: Making): Promise<Made> {
+  const { manifest, options, context } = making;
+  const asked = context.job.posterAtSeconds ?? manifest.images.poster.atSeconds;
+  const places = [...new Set([Math.min(asked, manifest.durationSeconds), 0])];
+  let command = imagesTaskArgs(manifest, options, 0);
+  for (const place of places) {
+    command = imagesTaskArgs(manifest, options, place);
+    const { ok } = await run(making, command);
+    const written = command.outputs.every(({ file }) => existsSync(path.join(options.outputDir, file)));
+    if (ok && written) return { command, made: true, notes: [] };
+  }
+  const text = 'No picture could be taken for the poster.';
+  return { command, made: false, notes: [{ code: 'no_poster', text }] };
+}
+
+/** The arguments without the places of this attempt. */
+const repeatable = ({ args }: TaskCommand, { inputUrl, outputDir }: TaskOptions): string[] =>
+  args.map((arg) => arg.replaceAll(inputUrl, '{input}').replaceAll(outputDir, '{folder}'));

@@ -1,0 +1,101 @@
+import {
+  abandonAttempt,
+  attemptOf,
+  type ClaimedTask,
+  failTask,
+  findEncodeJob,
+  type FinishOutcome,
+  releaseTask,
+} from '@millrace/store';
+import { assembleTask } from '../tasks/assemble.ts';
+import { type TaskContext, type Tools } from '../tasks/context.ts';
+import { mediaTask } from '../tasks/media.ts';
+import { planTask } from '../tasks/plan.ts';
+import { patiently } from './patience.ts';
+import { AttemptStopped, type StopReason, troubleOf } from './trouble.ts';
+
+/** How an attempt ended, for metrics. */
+export type AttemptResult =
+  | FinishOutcome
+  | 'over_limit'
+  | 'retry'
+  | 'failed'
+  | StopReason
+  /** The record could not be told: the lease runs out, and the task is claimed again. */
+  | 'unrecorded';
+
+/** How long the end of an attempt waits for the record, in milliseconds. */
+const recordMs = 20_000;
+
+/**
+ * Works on a claimed task until its result, its trouble or its return is in the record. Never rejects. What it
+ * wrote stays only if it won.
+ *
+ * @param signal aborts with an `AttemptStopped`
+ */
+export async function attempt(tools: Tools, task: ClaimedTask, signal: AbortSignal): Promise<AttemptResult> {
+  const { id: taskId, jobId, videoId, kind, index, fence } = task;
+  const logger = tools.logger.child({ taskId, jobId, videoId, kind, index, fence });
+  const own = { ...tools, logger };
+  const result = await perform(own, task, signal).catch((error: unknown) =>
+    recordEnd(own, task, signal.aborted ? signal.reason : error),
+  );
+  if (result !== 'done') await removeWrites(own, task);
+  logger.info({ result }, 'attempt ended');
+  return result;
+}
+
+async function perform(tools: Tools, task: ClaimedTask, signal: AbortSignal): Promise<AttemptResult> {
+  const job = await patiently({ clock: tools.clock, signal, forMs: recordMs }, () =>
+    findEncodeJob(tools.store, task.jobId),
+  );
+  if (job === null) throw new AttemptStopped('cancelled');
+  const context: TaskContext = { ...tools, task, job, signal };
+  switch (task.kind) {
+    case 'plan':
+      return planTask(context);
+    case 'video':
+    case 'audio':
+    case 'images':
+      return mediaTask(context);
+    case 'assemble':
+      return assembleTask(context);
+  }
+}
+
+/** The attempt itself is over, so nothing stops this but time. */
+const unstoppable = new AbortController().signal;
+
+async function recordEnd(tools: Tools, task: ClaimedTask, error: unknown): Promise<AttemptResult> {
+  const { clock, logger, store } = tools;
+  const tell = <T>(work: () => Promise<T>): Promise<T> =>
+    patiently({ clock, signal: unstoppable, forMs: recordMs }, work);
+  try {
+    if (error instanceof AttemptStopped) {
+      if (error.reason === 'shutdown') await tell(() => releaseTask(store, task));
+      return error.reason;
+    }
+    const trouble = troubleOf(error);
+    logger.warn({ err: error, trouble: trouble.kind, detail: trouble.message }, 'attempt failed');
+    return (await tell(() => failTask(store, attemptOf(task), trouble))).kind;
+  } catch (failure) {
+    logger.error({ err: failure }, 'the end of an attempt could not be recorded');
+    return 'unrecorded';
+  }
+}
+
+/** Deletes what a losing attempt wrote. Its row is a tombstone by then: the sweep finds what this misses. */
+async function removeWrites({ store, objects, logger }: Tools, task: ClaimedTask): Promise<void> {
+  try {
+    const prefix = await abandonAttempt(store, attemptOf(task));
+    if (prefix === null) return;
+    for (let after: string | undefined; ;) {
+      const page = await objects.list(prefix, after);
+      await objects.deleteMany(page.items.map((object) => object.key));
+      if (page.next === null) return;
+      after = page.next;
+    }
+  } catch (error) {
+    logger.warn({ err: error }, 'the objects of an attempt were left to the sweep');
+  }
+}

@@ -1,0 +1,66 @@
+import { type Failure } from '@millrace/contract';
+import { type TaskTrouble } from '@millrace/domain';
+import { ObjectStoreError } from '@millrace/objects';
+import { DatabaseUnavailableError } from '@millrace/store';
+import { EncoderProcessError } from '../process/encoder-process.ts';
+
+/** Ends an attempt with a trouble whose kind its thrower knows. */
+export class TaskTroubleError extends Error {
+  override readonly name = 'TaskTroubleError';
+  readonly trouble: TaskTrouble;
+  constructor(trouble: TaskTrouble, options?: ErrorOptions) {
+    super(trouble.message, options);
+    this.trouble = trouble;
+  }
+}
+
+/** The source is to blame; `failure` is what the customer reads. */
+export const sourceTrouble = (failure: Failure, detail: string): TaskTroubleError =>
+  new TaskTroubleError({ kind: 'source', failure, message: detail });
+
+/** What ffmpeg made is not what was planned. */
+export const wrongOutput = (message: string): TaskTroubleError =>
+  new TaskTroubleError({ kind: 'encoding', message });
+
+/** Why an attempt is ended from outside. */
+export type StopReason =
+  /** The video is gone or failed. */
+  | 'cancelled'
+  /** The lease is, or may be, another's. */
+  | 'lost'
+  /** This encoder stops. */
+  | 'shutdown';
+
+export class AttemptStopped extends Error {
+  override readonly name = 'AttemptStopped';
+  readonly reason: StopReason;
+  constructor(reason: StopReason) {
+    super(`the attempt was stopped: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/**
+ * Sorts an error of an attempt. What our own parts could not do is never held against the file; an error that
+ * nobody foresaw is tried again as ffmpeg's failures are, so that it ends.
+ */
+export function troubleOf(error: unknown): TaskTrouble {
+  if (error instanceof TaskTroubleError) return error.trouble;
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof DatabaseUnavailableError) return { kind: 'infrastructure', message };
+  if (error instanceof ObjectStoreError) {
+    return { kind: error.code === 'unavailable' ? 'infrastructure' : 'encoding', message };
+  }
+  if (error instanceof EncoderProcessError) return processTrouble(error);
+  return { kind: isDiskFull(error) ? 'lost' : 'encoding', message };
+}
+
+function processTrouble({ end, message, stderr }: EncoderProcessError): TaskTrouble {
+  const detail = stderr === '' ? message : `${message}\n${stderr}`;
+  if (end === 'spawn') return { kind: 'infrastructure', message: detail };
+  // A worker with more room may do it; one that has the same will be told three times.
+  return { kind: /No space left on device/.test(stderr) ? 'lost' : 'encoding', message: detail };
+}
+
+const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error && ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
