@@ -47,11 +47,11 @@ export interface DatabaseOptions {
   max?: number;
   /** How long one statement may run, in milliseconds; 10 s unless told. */
   statementTimeoutMs?: number;
+  /** How long a request waits for a connection, in milliseconds; 5 s unless told. */
+  connectTimeoutMs?: number;
   logger: Logger;
 }
 
-/** How long a request waits for a connection, in milliseconds. */
-const connectTimeoutMs = 5_000;
 /** How much longer than the server's own limit the client waits before it gives up on a silent network. */
 const silenceMs = 5_000;
 const maximumAttempts = 5;
@@ -66,7 +66,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const pool = new Pool({
     connectionString: options.connectionString,
     max: options.max ?? 10,
-    connectionTimeoutMillis: connectTimeoutMs,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     statement_timeout: statementTimeoutMs,
@@ -80,7 +80,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     options.logger.warn({ err: error }, 'database connection lost while idle');
   });
   return {
-    query: (text, values, name) => run(pool, text, values, name),
+    query: (text, values, name) => runOnPool(pool, text, values, name),
     transaction: (work) => transact(pool, work),
     close: () => pool.end(),
   };
@@ -120,6 +120,23 @@ async function run<Row>(
     return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 };
   } catch (error) {
     throw translate(error);
+  }
+}
+
+/** A server that is shut down ends idle connections with this; as the answer to a statement it means: not run. */
+const endedByServer = '57P01';
+
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters
+async function runOnPool<Row>(
+  pool: Pool,
+  ...statement: [string, (readonly unknown[])?, string?]
+): Promise<{ rows: Row[]; rowCount: number }> {
+  try {
+    return await run<Row>(pool, ...statement);
+  } catch (error) {
+    const { cause } = error as Error;
+    if (!(cause instanceof DatabaseError) || cause.code !== endedByServer) throw error;
+    return run<Row>(pool, ...statement);
   }
 }
 
@@ -198,11 +215,10 @@ const unavailableMessages =
   /connection terminated|connection timeout|timeout exceeded when trying to connect|read timeout|not queryable|after calling end on the pool/i;
 
 function translate(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const code = (error as NodeJS.ErrnoException).code;
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
   const unavailable =
     error instanceof DatabaseError
       ? unavailableStates.test(code ?? '')
-      : (error as NodeJS.ErrnoException).syscall !== undefined || unavailableMessages.test(error.message);
-  return unavailable ? new DatabaseUnavailableError(error.message, { cause: error }) : error;
+      : syscall !== undefined || unavailableMessages.test(message);
+  return unavailable ? new DatabaseUnavailableError(message, { cause: error }) : error;
 }

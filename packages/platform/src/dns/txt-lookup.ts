@@ -174,5 +174,4 @@ function zonesOf(name: string): string[] {
 
 const isNegative = (error: unknown): boolean => ['ENODATA', 'ENOTFOUND'].includes(reasonOf(error));
 
-const reasonOf = (error: unknown): string =>
-  error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : 'failed';
+const reasonOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'failed';
