@@ -3,15 +3,7 @@ import { type Answer, type RecordType, type StringAnswer } from 'dns-packet';
 /** What a name answers with, beside well-formed records. `silent` never answers. */
 export type DnsFault = 'servfail' | 'refused' | 'silent';
 
-/** Values of one record set; the text of one TXT record may be any length. */
-export interface RecordData {
-  A: string;
-  AAAA: string;
-  NS: string;
-  CNAME: string;
-  TXT: string;
-}
-export type RecordKind = keyof RecordData;
+export type RecordKind = 'A' | 'AAAA' | 'NS' | 'CNAME' | 'TXT';
 
 export interface Lookup {
   found: 'answer' | 'no_data' | 'no_name';

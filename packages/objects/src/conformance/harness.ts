@@ -9,7 +9,7 @@ export interface ObjectStoreHarness {
   close(): Promise<void>;
 }
 
-export const minPartBytes = 5 * 1024 ** 2;
+const minPartBytes = 5 * 1024 ** 2;
 
 export const md5 = (bytes: Buffer): string => createHash('md5').update(bytes).digest('hex');
 

