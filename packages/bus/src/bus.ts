@@ -26,7 +26,13 @@ export interface BusMessage {
 }
 
 export interface Delivery {
-  /** Commits this message's offset now, before the handler ends (claims commit, then work for minutes). */
+  /**
+   * Commits this message's offset now, before the handler ends (claims commit, then work for minutes). The
+   * message is then done: a handler that rejects afterwards is logged, not called again.
+   *
+   * @throws {BusUnavailableError} when the commit did not arrive or the partition was taken away meanwhile;
+   *   the message will be delivered again
+   */
   commit(): Promise<void>;
   /** Aborts when the partition is taken away or the subscription closes. */
   signal: AbortSignal;
@@ -45,7 +51,10 @@ export interface SubscribeOptions {
   pause?: () => Promise<void> | undefined;
   /** Partitions handled at once; messages of one partition never overlap. Default 1. */
   concurrency?: number;
-  /** Called when messages of a partition may have been missed or passed over (reassignment, retention). */
+  /**
+   * Called when messages of a partition passed this member by: retention deleted them unread, or others handled
+   * them while it had lost the partition. Called before the next delivery.
+   */
   onGap?: (partition: number) => void;
 }
 
@@ -77,10 +86,10 @@ export interface Bus {
   close(): Promise<void>;
 }
 
-/** The caller's mistake: unknown topic, partition out of range, body over the limit. Not worth a retry. */
+/** The caller's mistake: unknown topic, partition out of range, a message nobody can send. Not worth a retry. */
 export class BusRequestError extends Error {
   override readonly name = 'BusRequestError';
-  readonly code: 'unknown_topic' | 'invalid_partition' | 'message_too_large' | 'closed';
+  readonly code: 'unknown_topic' | 'invalid_partition' | 'invalid_message' | 'message_too_large' | 'closed';
   constructor(code: BusRequestError['code'], message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
