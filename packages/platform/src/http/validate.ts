@@ -8,7 +8,7 @@ export function validate(
   const errors: FieldError[] = [];
   const values = parts.map(({ schema, value, root }) => {
     if (schema === undefined) return undefined;
-    const result = schema.safeParse(value);
+    const result = schema.safeParse(value, { reportInput: true });
     if (result.success) return result.data;
     errors.push(...result.error.issues.flatMap((issue) => fieldErrors(issue, root)));
     return undefined;
