@@ -5,13 +5,14 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createMemoryBus, type MemoryBus } from '../../../packages/bus/src/memory/memory-bus.ts'; // TEMP
-import { deliveryIndex, type DeliveryIndex, type DeliveryTrack } from '@millrace/contract';
+import { deliveryIndex, type DeliveryIndex, type DeliveryTrack, topics } from '@millrace/contract';
 import { ObjectStoreError } from '@millrace/objects';
 import { createMetrics, type Service, silentLogger, systemClock } from '@millrace/platform';
 import {
   createDatabase,
   createEncodeJob,
   type Database,
+  DatabaseUnavailableError,
   moveVideo,
   reapExpiredLeases,
 } from '@millrace/store';
@@ -26,7 +27,7 @@ import {
   waitFor,
 } from '@millrace/testing';
 import { createEncoder, encoderConfig } from './index.ts';
-import { type EncoderProcess } from './process/encoder-process.ts';
+import { type EncoderProcess, EncoderProcessError } from './process/encoder-process.ts';
 import { createFfmpegProcess } from './process/fluent-ffmpeg-process.ts';
 
 const run = promisify(execFile);
@@ -65,7 +66,10 @@ afterEach(async () => {
   await db.query(`update encode_tasks set status = 'cancelled' where status in ('queued', 'processing')`);
 });
 
-async function startEncoder(env: Record<string, string> = {}, process?: EncoderProcess): Promise<Service> {
+async function startEncoder(
+  env: Record<string, string> = {},
+  { process, store = db }: { process?: EncoderProcess; store?: Database } = {},
+): Promise<Service> {
   const encoder = createEncoder({
     config: encoderConfig.parse({
       ENCODER_SLOTS: '2',
@@ -77,7 +81,7 @@ async function startEncoder(env: Record<string, string> = {}, process?: EncoderP
       ENCODER_SCRATCH_DIR: path.join(folder, 'scratch'),
       ...env,
     }),
-    store: db,
+    store,
     bus,
     objects: objects.objects,
     clock: systemClock,
@@ -200,5 +204,303 @@ describe('an encode', () => {
       expect(text).toContain(`millrace_encode_tasks_total{kind="${kind}",result="done",service="encoder"} 1`);
     }
     expect(await reportOf(videoId)).toMatchObject({ source: { container: 'mp4' }, 'video-0': { notes: [] } });
+  });
+});
+
+/** ffmpeg as it is, but the video task at the clip's own speed, so that a test can reach in. */
+function pacedProcess(): EncoderProcess & { started: Promise<void> } {
+  const real = createFfmpegProcess();
+  let tell = (): void => undefined;
+  const started = new Promise<void>((resolve) => (tell = resolve));
+  return {
+    started,
+    run: (args, limits, options) => {
+      if (!args.some((arg) => arg.endsWith('360p.mp4'))) return real.run(args, limits, options);
+      const onProgress = (): void => tell();
+      return real.run(['-re', ...args], limits, { ...options, onProgress });
+    },
+  };
+}
+
+/** Processes of this name that this process started. */
+async function childrenNamed(name: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+      return status.includes(`Name:\t${name}\n`) && status.includes(`\nPPid:\t${process.pid}\n`) ? [pid] : [];
+    }),
+  );
+  return found.flat();
+}
+
+const short = (): Promise<Buffer> => clip('short.mp4', ...pictures(2, '320x180'), ...fast);
+const long = (): Promise<Buffer> => clip('long.mp4', ...pictures(60, '320x180'), ...fast);
+const eventsOf = async (videoId: string): Promise<string[]> => {
+  const { rows } = await db.query<{ type: string }>('select type from events where video_id = $1', [videoId]);
+  return rows.map((row) => row.type);
+};
+const encoded = async (videoId: string): Promise<string[]> =>
+  (await objects.all(`videos/${videoId}/`))
+    .map(({ key }) => key)
+    .filter((key) => !key.includes('/original/'));
+const taskOf = async (videoId: string, kind: string) => {
+  const { rows } = await db.query<{ status: string; fence: number; failures: number; losses: number }>(
+    'select status, fence, failures, losses from encode_tasks where video_id = $1 and kind = $2',
+    [videoId, kind],
+  );
+  return rows[0];
+};
+
+describe('sources that cannot be encoded', () => {
+  const tests: [string, string, () => Promise<Buffer> | Buffer][] = [
+    ['an empty file', 'invalid_file', () => Buffer.alloc(0)],
+    ['text', 'invalid_file', () => Buffer.from('Not a video at all.\n'.repeat(100))],
+    ['noise', 'invalid_file', () => Buffer.alloc(60_000, 'x1y2')],
+    [
+      'a playlist in disguise',
+      'invalid_file',
+      () => Buffer.from('#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n#EXT-X-ENDLIST\n'),
+    ],
+    ['a file without its index', 'invalid_file', async () => (await short()).subarray(0, 20_000)],
+    ['sound only', 'no_video_track', () => clip('sound.mp4', ...tone(2), '-c:a', 'aac')],
+    ['a still picture', 'no_video_track', () => clip('still.png', ...pictures(1), '-frames:v', '1')],
+  ];
+
+  it('fail with the right code, a message, one event, and no object', async () => {
+    const uploads = [];
+    for (const [name, code, make] of tests) uploads.push({ name, code, videoId: await upload(await make()) });
+    await startEncoder();
+    for (const { name, code, videoId } of uploads) {
+      const video = await settled(videoId);
+      expect([name, video.status, video.failureCode]).toEqual([name, 'failed', code]);
+      expect(video.failureMessage?.length).toBeGreaterThan(20);
+      expect([name, await eventsOf(videoId)]).toEqual([name, ['video.failed']]);
+      expect([name, await encoded(videoId)]).toEqual([name, []]);
+      expect(await taskOf(videoId, 'plan')).toMatchObject({ status: 'failed', fence: 1 });
+    }
+  });
+
+  it('fail when their content is not what the upload token was bound to', async () => {
+    const videoId = await upload(await short());
+    await db.query(
+      `insert into uploads (id, video_id, project_id, account_id, object_key, store_upload_id, state,
+         declared_bytes, content_type, part_size_bytes, part_count, bound_content_type, created_at, expires_at)
+       values ($1, $2, $3, $4, 'k', 'u', 'completed', 1, 'video/webm', 1, 1, 'video/webm', now(), now())`,
+      [`upl_${videoId}`, videoId, account.projectId, account.accountId],
+    );
+    await startEncoder();
+    expect(await settled(videoId)).toMatchObject({ status: 'failed', failureCode: 'invalid_file' });
+  });
+});
+
+describe('trouble', () => {
+  it('plays silent when the sound cannot be decoded, and says so in the report', async () => {
+    const real = createFfmpegProcess();
+    const videoId = await upload(await clip('loud.mp4', ...pictures(2, '320x180'), ...tone(2), ...fast));
+    await startEncoder(
+      {},
+      {
+        process: {
+          run: (args, limits, options) =>
+            args.some((arg) => arg.endsWith('audio-0.mp4'))
+              ? Promise.reject(
+                  new EncoderProcessError(
+                    'exit',
+                    'ffmpeg exited with code 1',
+                    'Error while decoding stream #0:1',
+                  ),
+                )
+              : real.run(args, limits, options),
+        },
+      },
+    );
+    const video = await settled(videoId);
+    expect(video.status).toBe('ready');
+    expect((await indexOf(video)).audio).toEqual([]);
+    expect((await reportOf(videoId))['audio-0']?.notes?.map((note) => note.code)).toEqual([
+      'sound_undecodable',
+    ]);
+  });
+
+  it('encodes again when ffmpeg is killed, and ends with whole renditions', async () => {
+    const process_ = pacedProcess();
+    const videoId = await upload(await clip('three.mp4', ...pictures(3, '320x180'), ...fast));
+    await startEncoder({}, { process: process_ });
+    await process_.started;
+    for (const pid of await childrenNamed('ffmpeg')) process.kill(pid, 'SIGKILL');
+    const waiting = await waitFor(async () => {
+      const task = await taskOf(videoId, 'video');
+      return task?.failures === 1 ? task : null;
+    });
+    expect(waiting).toMatchObject({ status: 'queued', losses: 0 });
+    await db.query('update encode_tasks set run_after = now() where video_id = $1', [videoId]);
+    const video = await settled(videoId);
+    expect(video.status).toBe('ready');
+    expect(await decode((await indexOf(video)).renditions[0] as DeliveryTrack)).toEqual({
+      frames: 75,
+      firstSeconds: 0,
+    });
+    expect(await eventsOf(videoId)).toEqual(['video.ready']);
+  });
+
+  it('stops at once when the video is deleted, and leaves no object and no event', async () => {
+    const paced = pacedProcess();
+    const videoId = await upload(await long());
+    await startEncoder({ ENCODER_LEASE_MS: '600' }, { process: paced });
+    await paced.started;
+    await db.transaction((tx) =>
+      moveVideo(tx, videoId, { type: 'customer_delete' }, { deletedBy: 'customer' }),
+    );
+    await waitFor(async () => (await childrenNamed('ffmpeg')).length === 0, { what: 'the end of ffmpeg' });
+    await waitFor(async () => (await readdir(path.join(folder, 'scratch'))).length === 0);
+    expect(await eventsOf(videoId)).toEqual([]);
+    const { rows } = await db.query(
+      'select from object_prefixes where video_id = $1 and delete_after is null',
+      [videoId],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it('removes what it stored while the video was deleted', async () => {
+    const videoId = await upload(await short());
+    let stored = '';
+    objects.interfere = async (method, key) => {
+      if (method !== 'put' || !key.endsWith('360p.mp4')) return;
+      stored = key;
+      await db.transaction((tx) =>
+        moveVideo(tx, videoId, { type: 'customer_delete' }, { deletedBy: 'customer' }),
+      );
+    };
+    await startEncoder();
+    await waitFor(async () => (await metrics.render()).includes('kind="video",result="lost"'), {
+      what: 'the end of the attempt',
+    });
+    expect(stored).not.toBe('');
+    expect(await encoded(videoId)).not.toContain(stored);
+  });
+
+  it('sits out an outage of the object store', async () => {
+    const videoId = await upload(await short());
+    let puts = 0;
+    let gets = 0;
+    objects.interfere = (method) => {
+      if ((method === 'put' && puts++ < 2) || (method === 'get' && gets++ < 2)) {
+        throw new ObjectStoreError('unavailable', 'the store is away');
+      }
+    };
+    await startEncoder();
+    expect((await settled(videoId)).status).toBe('ready');
+    expect(await taskOf(videoId, 'video')).toMatchObject({ fence: 1, failures: 0 });
+  });
+
+  it('does not hold an outage that lasts against the file', async () => {
+    const videoId = await upload(await short());
+    objects.interfere = (method) => {
+      if (method === 'head') throw new ObjectStoreError('unavailable', 'the store is away');
+    };
+    await startEncoder();
+    await waitFor(async () => ((await taskOf(videoId, 'plan'))?.fence ?? 0) >= 2, { what: 'a second try' });
+    expect(await taskOf(videoId, 'plan')).toMatchObject({ failures: 0, losses: 0 });
+    objects.interfere = null;
+    expect((await settled(videoId)).status).toBe('ready');
+  });
+
+  it('keeps its result when the record took it but the answer was lost', async () => {
+    const lost = new Set<string>();
+    const store: Database = {
+      ...db,
+      transaction: async (work) => {
+        let name: string | undefined;
+        const result = await db.transaction((tx) =>
+          work({
+            ...tx,
+            query: (text, values, statement) => {
+              if (statement === 'job-count-down' || statement === 'video-move') name = statement;
+              return tx.query(text, values, statement);
+            },
+          }),
+        );
+        if (name === undefined || lost.has(name)) return result;
+        lost.add(name);
+        throw new DatabaseUnavailableError('the answer was lost');
+      },
+    };
+    const videoId = await upload(await short());
+    await startEncoder({}, { store });
+    const video = await settled(videoId);
+    expect(video.status).toBe('ready');
+    await waitFor(async () => (await metrics.render()).includes('kind="assemble",result="done"'));
+    expect([...lost].sort()).toEqual(['job-count-down', 'video-move']);
+    await decode((await indexOf(video)).renditions[0] as DeliveryTrack);
+  });
+});
+
+describe('encoders', () => {
+  it('hand their tasks back when they stop, and another goes on', async () => {
+    const paced = pacedProcess();
+    const videoId = await upload(await clip('three.mp4', ...pictures(3, '320x180'), ...fast));
+    const first = await startEncoder({}, { process: paced });
+    await paced.started;
+    await first.stop();
+    expect(await taskOf(videoId, 'video')).toMatchObject({ status: 'queued', losses: 0, failures: 0 });
+    expect(await childrenNamed('ffmpeg')).toEqual([]);
+    await startEncoder();
+    expect((await settled(videoId)).status).toBe('ready');
+  });
+
+  it('let a task end within the time to drain', async () => {
+    const paced = pacedProcess();
+    const videoId = await upload(await clip('three.mp4', ...pictures(3, '320x180'), ...fast));
+    const first = await startEncoder({ ENCODER_DRAIN_MS: '30000' }, { process: paced });
+    await paced.started;
+    await first.stop();
+    expect(await taskOf(videoId, 'video')).toMatchObject({ status: 'done', fence: 1 });
+  });
+
+  it('lose a task whose lease they could not renew, and remove what they wrote', async () => {
+    const paced = pacedProcess();
+    const videoId = await upload(await clip('three.mp4', ...pictures(3, '320x180'), ...fast));
+    // As if this process stood still or its network were cut.
+    const cutOff: Database = {
+      ...db,
+      query: (text, values, name) =>
+        name === 'task-heartbeat'
+          ? Promise.reject(new DatabaseUnavailableError('cut off'))
+          : db.query(text, values, name),
+    };
+    await startEncoder({ ENCODER_LEASE_MS: '600', ENCODER_SLOTS: '1' }, { process: paced, store: cutOff });
+    await paced.started;
+    await waitFor(async () => (await reapExpiredLeases(db)) > 0, { what: 'the lease to expire' });
+    await startEncoder();
+    const video = await settled(videoId);
+    expect(video.status).toBe('ready');
+    expect(await eventsOf(videoId)).toEqual(['video.ready']);
+    await waitFor(async () => (await metrics.render()).includes('kind="video",result="lost"'));
+    const index = await indexOf(video);
+    const kept = [...index.renditions.flatMap(({ objects: keys }) => keys), video.indexKey];
+    kept.push(...Object.values(index.files).map(({ key }) => key));
+    await waitFor(async () => (await encoded(videoId)).length === kept.length, { what: 'the losers to go' });
+    expect((await encoded(videoId)).sort()).toEqual(kept.sort());
+  });
+
+  it('take a permit for a look, and give it back only when the record cannot be asked', async () => {
+    let failures = 1;
+    const store: Database = {
+      ...db,
+      transaction: (work) =>
+        failures-- > 0 ? Promise.reject(new DatabaseUnavailableError('away')) : db.transaction(work),
+    };
+    // The idle look sleeps through this test after its first, which finds nothing.
+    failures = 0;
+    await startEncoder({ ENCODER_IDLE_MS: '600000' }, { store });
+    await waitFor(async () => (await metrics.render()).includes('millrace_loop_last_success'));
+    failures = 1;
+    const videoId = await upload(await short());
+    const topic = topics.encodeTasks.name;
+    await bus.publish([{ topic, key: 'tsk_any', value: { v: 1, taskId: 'tsk_any', kind: 'plan' } }]);
+    expect((await settled(videoId)).status).toBe('ready');
+    expect(failures).toBeLessThan(0);
+    await waitFor(async () => [...(await bus.lag('encoder', topic)).values()].every((lag) => lag === 0));
   });
 });

@@ -5,6 +5,9 @@ import { limitsFor, type TaskContext } from './context.ts';
 
 const mebibyte = 1024 ** 2;
 
+/** Not the file's fault, whatever else ffmpeg says then. */
+const diskFull = /No space left on device|Disk quota exceeded/;
+
 /** How an ffmpeg that ran to its own end ended. */
 export interface Ran {
   /** True when it ended with success. */
@@ -46,7 +49,8 @@ export async function runFfmpeg(
   } catch (error) {
     context.signal.throwIfAborted();
     assertWhole(source);
-    if (!(error instanceof EncoderProcessError) || error.end !== 'exit') throw error;
+    const refused = error instanceof EncoderProcessError && error.end === 'exit';
+    if (!refused || diskFull.test(error.stderr)) throw error;
     return { ok: false, stderr: error.stderr, error };
   }
 }

@@ -59,7 +59,10 @@ function processTrouble({ end, message, stderr }: EncoderProcessError): TaskTrou
   const detail = stderr === '' ? message : `${message}\n${stderr}`;
   if (end === 'spawn') return { kind: 'infrastructure', message: detail };
   // A worker with more room may do it; one that has the same will be told three times.
-  return { kind: /No space left on device/.test(stderr) ? 'lost' : 'encoding', message: detail };
+  return {
+    kind: /No space left on device|Disk quota exceeded/.test(stderr) ? 'lost' : 'encoding',
+    message: detail,
+  };
 }
 
 const isDiskFull = (error: unknown): boolean =>
