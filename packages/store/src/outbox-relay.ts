@@ -26,8 +26,8 @@ export interface RelayEpoch {
  */
 export async function nextOutboxRows(db: Queryable, limit: number): Promise<OutboxRow[]> {
   const { rows } = await db.query<OutboxRow>(
-    `select id::text, topic, key, version, partition, value, headers, created_at as "createdAt"
-     from outbox where parked_at is null order by partition is not null, id limit $1`,
+    `select o.id::text, o.topic, o.key, o.version, o.partition, o.value, o.headers, o.created_at as "createdAt"
+     from outbox o where o.parked_at is null order by o.partition is not null, o.id limit $1`,
     [limit],
     'outbox-next',
   );

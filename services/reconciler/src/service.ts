@@ -9,12 +9,11 @@ import {
   type Service,
   superviseLoops,
 } from '@millrace/platform';
-import { type Database, expireRows, listen, type Listener } from '@millrace/store';
+import { type Database, listen, type Listener } from '@millrace/store';
 import { type ReconcilerConfig } from './config.ts';
 import { lead } from './leader.ts';
-import { heartbeatLoop } from './loops/heartbeats.ts';
+import { allLoops } from './loops/all.ts';
 import { type ReconcileLoop, repeat } from './loops/loop.ts';
-import { orphanUploadsLoop, purgeLoop } from './loops/purge.ts';
 import { createBell, relayLoop } from './relay/relay-loop.ts';
 
 export interface ReconcilerDeps {
@@ -48,7 +47,7 @@ export function createReconciler(deps: ReconcilerDeps): Service {
 
   const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
     const relay = relayLoop({ ...deps, bell }, { lease: leaseName, epoch });
-    supervisor = superviseLoops([relay, ...loopsOf(deps).map((loop) => repeat(loop, deps))], deps);
+    supervisor = superviseLoops([relay, ...allLoops(deps).map((loop) => repeat(loop, deps))], deps);
     leading.set(1);
     supervisor.start();
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
@@ -83,14 +82,4 @@ export function createReconciler(deps: ReconcilerDeps): Service {
       };
     },
   };
-}
-
-function loopsOf(deps: ReconcilerDeps): ReconcileLoop[] {
-  return [
-    heartbeatLoop(deps),
-    purgeLoop(deps),
-    orphanUploadsLoop({ ...deps, now: () => deps.clock.now() }),
-    { name: 'expire-rows', everyMs: 3_600_000, run: () => expireRows(deps.store) },
-    ...(deps.chores ?? []),
-  ];
 }
