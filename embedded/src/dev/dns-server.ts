@@ -12,7 +12,7 @@ import {
   RECURSION_DESIRED,
   TRUNCATED_RESPONSE,
 } from 'dns-packet';
-import { type DnsFault, DnsZone, type Lookup, type RecordKind } from './dns-zone.ts';
+import { type DnsFault, DnsZone, type Lookup, type RecordKind, type RecordValue } from './dns-zone.ts';
 
 export { type DnsFault } from './dns-zone.ts';
 
@@ -29,7 +29,7 @@ export interface DnsServer {
   readonly address: string;
   readonly port: number;
   /** Replaces the records of a name and type, effective at once; no values remove them. `ttlSeconds` is 1 unless told. */
-  set(name: string, type: RecordKind, values: readonly string[], ttlSeconds?: number): void;
+  set(name: string, type: RecordKind, values: readonly RecordValue[], ttlSeconds?: number): void;
   /** Makes every query of a name fail in this way; null heals it. */
   fault(name: string, fault: DnsFault | null): void;
   close(): Promise<void>;

@@ -4,6 +4,8 @@ import { type Answer, type RecordType, type StringAnswer } from 'dns-packet';
 export type DnsFault = 'servfail' | 'refused' | 'silent';
 
 export type RecordKind = 'A' | 'AAAA' | 'NS' | 'CNAME' | 'TXT';
+/** A record's text; for TXT also the strings that it is cut into. */
+export type RecordValue = string | readonly string[];
 
 export interface Lookup {
   found: 'answer' | 'no_data' | 'no_name';
@@ -22,7 +24,7 @@ export class DnsZone {
   readonly #faults = new Map<string, DnsFault>();
 
   /** Replaces the record set of a name and type; an empty list removes it. */
-  set(name: string, type: RecordKind, values: readonly string[], ttlSeconds: number): void {
+  set(name: string, type: RecordKind, values: readonly RecordValue[], ttlSeconds: number): void {
     const key = canonicalName(name);
     const types = this.#sets.get(key) ?? new Map<RecordKind, Answer[]>();
     if (values.length === 0) types.delete(type);
@@ -99,8 +101,9 @@ function canonicalName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '');
 }
 
-function toAnswer(name: string, type: RecordKind, value: string, ttl: number): Answer {
-  if (type === 'TXT') return { type, class: 'IN', name, ttl, data: characterStrings(value) };
+function toAnswer(name: string, type: RecordKind, value: RecordValue, ttl: number): Answer {
+  if (type === 'TXT') return { type, class: 'IN', name, ttl, data: [value].flat().flatMap(characterStrings) };
+  if (typeof value !== 'string') throw new TypeError(`a ${type} record has one value`);
   return { type, class: 'IN', name, ttl, data: value };
 }
 

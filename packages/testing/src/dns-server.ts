@@ -5,9 +5,11 @@ export interface TestDnsServer extends DnsServer {
   readonly queries: readonly DnsQuery[];
 }
 
-/** The development DNS server on a free loopback port, which remembers what it was asked. */
-export async function createTestDnsServer(): Promise<TestDnsServer> {
+/** The development DNS server, on a free loopback port unless told, which remembers what it was asked. */
+export async function createTestDnsServer(
+  options: { host?: string; port?: number } = {},
+): Promise<TestDnsServer> {
   const queries: DnsQuery[] = [];
-  const server = await createDnsServer({ onQuery: (query) => queries.push(query) });
+  const server = await createDnsServer({ ...options, onQuery: (query) => queries.push(query) });
   return { ...server, queries };
 }
