@@ -1,0 +1,128 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parseKeySet } from '@millrace/domain';
+import { createFolderObjectStore, type FolderObjectStore } from '@millrace/objects';
+import { silentLogger, systemClock } from '@millrace/platform';
+import { createDatabase, type Database } from '@millrace/store';
+import { captureLogger, createTestDatabase } from '@millrace/testing';
+import { orphanUploadsLoop, purgeLoop } from './purge.ts';
+
+const signal = new AbortController().signal;
+
+describe('purging objects', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+  let store: Database;
+  let folder: string;
+  let objects: FolderObjectStore;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    store = createDatabase({ connectionString: database.connectionString, logger: silentLogger });
+    folder = await mkdtemp(join(tmpdir(), 'millrace-purge-'));
+    objects = await createFolderObjectStore({
+      root: folder,
+      publicUrl: 'http://127.0.0.1:1',
+      keys: parseKeySet(`k1:${'s'.repeat(32)}`),
+      clock: systemClock,
+      logger: silentLogger,
+      pageSize: 2,
+    });
+    await store.query(`insert into accounts (id, name, plan_id, anchor_day, created_at, updated_at)
+      values ('acc_1', 'A', 'free', 1, now(), now())`);
+    await store.query(`insert into projects (id, account_id, name, created_at, updated_at)
+      values ('prj_1', 'acc_1', 'P', now(), now())`);
+  });
+  afterAll(async () => {
+    await objects.close();
+    await store.close();
+    await rm(folder, { recursive: true, force: true });
+    await database.drop();
+  });
+
+  /** A deleted video with one tombstoned prefix. */
+  async function doom(name: string, kind: 'source' | 'attempt' = 'attempt'): Promise<string> {
+    const video = `vid_${name}`;
+    await store.query(
+      `insert into videos (id, project_id, account_id, title, status, size_bytes, created_at, updated_at, deleted_at)
+       values ($1, 'prj_1', 'acc_1', 'T', 'ready', 1, now(), now(), now())`,
+      [video],
+    );
+    await store.query(
+      `insert into object_prefixes (prefix, video_id, kind, created_at, delete_after)
+       values ($1, $2, $3, now(), now())`,
+      [`${name}/`, video, kind],
+    );
+    return video;
+  }
+  const run = (): Promise<number> => purgeLoop({ store, objects, logger: silentLogger }).run(signal);
+  const keys = async (prefix: string): Promise<string[]> =>
+    (await objects.list(prefix)).items.map((item) => item.key);
+  const dayPasses = (): Promise<unknown> =>
+    store.query(
+      `update object_prefixes set purged_at = purged_at - interval '25 hours' where purged_at is not null`,
+    );
+
+  it('deletes every object under a tombstoned prefix, over several pages, and no other', async () => {
+    await doom('gone');
+    for (let i = 0; i < 5; i++) await objects.put(`gone/${i}`, Buffer.from('x'));
+    await objects.put('gonebutnot/0', Buffer.from('x'));
+    expect(await run()).toBe(1);
+    expect(await keys('gone/')).toEqual([]);
+    expect(await keys('gonebutnot/')).toEqual(['gonebutnot/0']);
+    expect(await run()).toBe(0);
+  });
+
+  it('looks again a day later and ends only when nothing was left', async () => {
+    const video = await doom('twice');
+    await run();
+    await objects.put('twice/late', Buffer.from('written by a worker that had been paused'));
+    await dayPasses();
+    await run();
+    expect(await keys('twice/')).toEqual([]);
+    await dayPasses();
+    await run();
+    const { rows } = await store.query(
+      `select v.purged_at is not null as purged, p.prefix from videos v
+       left join object_prefixes p on p.video_id = v.id where v.id = $1`,
+      [video],
+    );
+    expect(rows).toEqual([{ purged: true, prefix: null }]);
+  });
+
+  it('aborts an upload that is still open under a tombstoned source', async () => {
+    const video = await doom('source', 'source');
+    const uploadId = await objects.createUpload('source/file');
+    await store.query(
+      `insert into uploads (id, video_id, project_id, account_id, object_key, store_upload_id, state, declared_bytes,
+         content_type, part_size_bytes, part_count, created_at, expires_at)
+       values ('upl_1', $1, 'prj_1', 'acc_1', 'source/file', $2, 'cancelled', 1, 'video/mp4', 1, 1, now(), now())`,
+      [video, uploadId],
+    );
+    await run();
+    expect((await objects.listUploads()).items).toEqual([]);
+  });
+
+  it('goes on with the next prefix when one cannot be purged', async () => {
+    await doom('bad');
+    await doom('fine');
+    await objects.put('fine/0', Buffer.from('x'));
+    const log = captureLogger();
+    const failing = {
+      ...objects,
+      list: (prefix: string, after?: string) =>
+        prefix === 'bad/' ? Promise.reject(new Error('store down')) : objects.list(prefix, after),
+    };
+    await purgeLoop({ store, objects: failing, logger: log.logger }).run(signal);
+    expect(await keys('fine/')).toEqual([]);
+    expect(log.text()).toContain('store down');
+  });
+
+  it('aborts uploads that the record does not know, once they are an hour old', async () => {
+    await objects.createUpload('orphan/file');
+    const at = (ms: number) => orphanUploadsLoop({ store, objects, now: () => new Date(Date.now() + ms) });
+    expect(await at(0).run(signal)).toBe(0);
+    expect(await at(3_700_000).run(signal)).toBe(1);
+    expect((await objects.listUploads()).items).toEqual([]);
+  });
+});
