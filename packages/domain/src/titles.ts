@@ -1,5 +1,4 @@
 // C0, DEL and C1, which no title may hold.
-// eslint-disable-next-line no-control-regex
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/g;
 const longestTitle = 200;
 

@@ -1,17 +1,8 @@
-import {
-  type Account,
-  type AccountPlaybackState,
-  type PlanStatus,
-  ProblemError,
-  type Quality,
-  type User,
-  type UserRole,
-} from '@millrace/contract';
+import { type Account, type PlanStatus, ProblemError, type User, type UserRole } from '@millrace/contract';
 import { newId } from '@millrace/domain';
 import { writeAudit } from './audit.ts';
 import { isUniqueViolation, type Queryable, type Transaction } from './db.ts';
-import { accountStateMessage, addToOutbox } from './outbox.ts';
-import { joinPlan } from './plans.ts';
+import { publishAccountState } from './playback-state.ts';
 import { lockUsage } from './usage.ts';
 
 export interface AccountRow {
@@ -112,14 +103,13 @@ export async function setPlan(
   const { accountId, planId, planStatus = 'active', actor } = input;
   await assertPlan(tx, planId);
   const { rows } = await tx.query<AccountRow>(
-    `update accounts set plan_id = $2, plan_status = $3, version = version + 1, updated_at = clock_timestamp()
+    `update accounts set plan_id = $2, plan_status = $3, updated_at = clock_timestamp()
      where id = $1 returning ${columns}`,
     [accountId, planId, planStatus],
   );
   const account = rows[0];
   if (account === undefined) throw new ProblemError('not_found');
-  const state = await findAccountPlaybackState(tx, accountId);
-  if (state !== null) await addToOutbox(tx, [accountStateMessage(state)]);
+  await publishAccountState(tx, accountId);
   await writeAudit(tx, {
     actor,
     action: 'account.plan',
@@ -150,27 +140,6 @@ export async function banAccount(
   const action = banned ? 'account.ban' : 'account.unban';
   await writeAudit(tx, { actor, action, subject: accountId, details: { reason } });
   return account;
-}
-
-/** What the CDN needs to know of an account; null when there is none. */
-export async function findAccountPlaybackState(
-  db: Queryable,
-  accountId: string,
-): Promise<AccountPlaybackState | null> {
-  const { rows } = await db.query<{
-    version: number;
-    overWatchLimit: boolean;
-    maxQuality: Quality;
-    whiteLabel: boolean;
-  }>(
-    `select a.version, a.over_watch_limit and pl.watch_limit_stops as "overWatchLimit",
-       pl.max_quality as "maxQuality", pl.white_label as "whiteLabel"
-     from accounts a ${joinPlan} where a.id = $1`,
-    [accountId],
-    'account-playback-state',
-  );
-  const row = rows[0];
-  return row === undefined ? null : { accountId, ...row };
 }
 
 async function assertPlan(db: Queryable, planId: string): Promise<void> {

@@ -1,7 +1,9 @@
 import { ProblemError } from '@millrace/contract';
 import { newId } from '@millrace/domain';
-import { type Transaction } from './db.ts';
-import { doomObjects, lockVideo, moveVideo, type MoveResult, type VideoRow } from './videos.ts';
+import { writeAudit } from './audit.ts';
+import { type Database, type Transaction } from './db.ts';
+import { doomObjects, moveVideo, type MoveResult } from './video-moves.ts';
+import { lockVideo, type VideoRow } from './videos.ts';
 
 export type HoldSource = 'admin' | 'automatic' | 'kubernetes';
 
@@ -12,16 +14,50 @@ export interface HoldReference {
   reference: string;
 }
 
-/**
- * Places a hold, or updates reason and legal flag of the one that this source and reference already has (which
- * tells nobody). The one way to hold a video, for the admin routes, the command line and Kubernetes.
- *
- * @throws ProblemError `not_found` (unknown or deleted), `invalid_video_state` (failed)
- */
-export async function placeHold(
-  tx: Transaction,
-  hold: HoldReference & { reason: string | null; legal: boolean },
-): Promise<MoveResult> {
+/** The one way to hold a video, for the admin routes, the command line and Kubernetes. */
+export interface HoldCommands {
+  /**
+   * Places a hold, or updates reason and legal flag of the one that this source and reference already has (which
+   * tells nobody).
+   *
+   * @throws ProblemError `not_found` (unknown or deleted), `invalid_video_state` (failed)
+   */
+  place(hold: Hold, actor: string): Promise<VideoRow>;
+  /**
+   * Lifts one hold; the video plays again when it was the last. Lifting what is not held changes nothing. A
+   * deleted video's legal hold can be lifted too: then its files go.
+   *
+   * @throws ProblemError `not_found` for an unknown video, or a deleted one without such a hold
+   */
+  lift(hold: HoldReference, actor: string): Promise<VideoRow>;
+}
+
+export interface Hold extends HoldReference {
+  /** Told to the customer, unless the matter is legal. */
+  reason: string | null;
+  /** A legal matter: nobody is told, and files stay until it is lifted. */
+  legal: boolean;
+}
+
+/** @returns commands that write their audit row, by `actor`, in the same transaction */
+export const createHoldCommands = (db: Database): HoldCommands => ({
+  place: (hold, actor) =>
+    db.transaction(async (tx) => {
+      const { video } = await placeHold(tx, hold);
+      const { videoId, ...details } = hold;
+      await writeAudit(tx, { actor, action: 'video.hold', subject: videoId, details });
+      return video;
+    }),
+  lift: (hold, actor) =>
+    db.transaction(async (tx) => {
+      const { video } = await liftHold(tx, hold);
+      const { videoId, ...details } = hold;
+      await writeAudit(tx, { actor, action: 'video.lift', subject: videoId, details });
+      return video;
+    }),
+});
+
+async function placeHold(tx: Transaction, hold: Hold): Promise<MoveResult> {
   const video = await lockVideo(tx, hold.videoId);
   if (!video || video.deletedAt !== null) throw new ProblemError('not_found');
   const { rowCount: updated } = await tx.query(
@@ -46,13 +82,7 @@ export async function placeHold(
   return result;
 }
 
-/**
- * Lifts one hold; the video plays again when it was the last. Lifting what is not held changes nothing. A
- * deleted video's legal hold can be lifted too: then its files go.
- *
- * @throws ProblemError `not_found` for an unknown video, or a deleted one without such a hold
- */
-export async function liftHold(tx: Transaction, hold: HoldReference): Promise<MoveResult> {
+async function liftHold(tx: Transaction, hold: HoldReference): Promise<MoveResult> {
   const video = await lockVideo(tx, hold.videoId);
   if (!video) throw new ProblemError('not_found');
   const { rowCount: lifted } = await tx.query(

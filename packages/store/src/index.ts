@@ -8,8 +8,31 @@ export {
   type Transaction,
 } from './db.ts';
 export { migrate } from './migrate.ts';
-export { type HoldReference, type HoldSource, liftHold, placeHold } from './holds.ts';
+export { createHoldCommands, type HoldCommands, type HoldReference, type HoldSource } from './holds.ts';
 export { accountStateMessage, addToOutbox, type OutboxMessage, videoStateMessage } from './outbox.ts';
+export {
+  type PlaybackGrant,
+  publishAccountState,
+  readPlaybackGrant,
+  readPlaybackState,
+} from './playback-state.ts';
+export {
+  abandonedCompletions,
+  beginCompletion,
+  type CompletionOutcome,
+  type CompletionStart,
+  finishCompletion,
+  resolveCompleting,
+} from './upload-completion.ts';
+export {
+  cancelUpload,
+  expireUploads,
+  extendUpload,
+  findUpload,
+  insertUpload,
+  type NewUpload,
+  type UploadRow,
+} from './uploads.ts';
 export * from './videos.ts';
 export * from './video-moves.ts';
 export { acquireLease, releaseLease } from './leases.ts';
@@ -33,7 +56,7 @@ export {
 } from './purge.ts';
 export * from './encode-jobs.ts';
 export * from './encode-tasks.ts';
-export { abandonAttempt, type Attempt, openAttemptPrefix, openSourcePrefix } from './object-prefixes.ts';
+export { abandonAttempt, type Attempt, newPrefix, openAttemptPrefix } from './object-prefixes.ts';
 export { type LockedUsage, lockUsage } from './usage.ts';
 export {
   accountResource,
@@ -41,7 +64,6 @@ export {
   banAccount,
   createAccount,
   findAccount,
-  findAccountPlaybackState,
   setPlan,
   userResource,
   type UserRow,

@@ -1,22 +1,8 @@
 import { randomSegment } from '@millrace/domain';
 import { type Queryable, type Transaction } from './db.ts';
 
-const newPrefix = (videoId: string): string => `videos/${videoId}/${randomSegment()}/`;
-
-/**
- * A prefix for a video's original. Its row is written with the upload's, before the store hears of either
- * (design.md, "The record and the transport" 9).
- */
-export async function openSourcePrefix(tx: Transaction, videoId: string): Promise<string> {
-  const prefix = newPrefix(videoId);
-  await tx.query(
-    `insert into object_prefixes (prefix, video_id, kind, created_at)
-     values ($1, $2, 'source', clock_timestamp())`,
-    [prefix, videoId],
-    'prefix-open-source',
-  );
-  return prefix;
-}
+/** A new random prefix for objects of a video; its row must exist before the first byte under it. */
+export const newPrefix = (videoId: string): string => `videos/${videoId}/${randomSegment()}/`;
 
 /** Names one attempt at a task: nobody else has this task under this fence. */
 export interface Attempt {

@@ -1,5 +1,6 @@
 import {
   type FailureCode,
+  type IngestReport,
   type Quality,
   type Video,
   type VideoPlaybackState,
@@ -45,6 +46,10 @@ const columns = `v.id, v.project_id as "projectId", v.account_id as "accountId",
 const from = `from videos v
   join accounts a on a.id = v.account_id
   join plans p on p.id = case when a.plan_status = 'canceled' then 'free' else a.plan_id end`;
+
+/** `updated_at` of the next change: strictly later than before, in whole milliseconds, by database time. */
+export const risingUpdatedAt = `greatest(date_trunc('milliseconds', clock_timestamp()),
+  updated_at + interval '1 millisecond')`;
 
 /** The Video resource as customers see it (contract "Video"). */
 export function videoResource(row: VideoRow): Video {
@@ -109,3 +114,101 @@ export async function lockVideo(tx: Transaction, videoId: string): Promise<Video
   return rows[0] ?? null;
 }
 
+/** Filters of the video list (decisions, "Routes beside the contract's"). */
+export interface VideoFilters {
+  status?: VideoStatus | undefined;
+  /** Literal part of the title, in any case. */
+  q?: string | undefined;
+  createdFrom?: Date | undefined;
+  /** Exclusive. */
+  createdTo?: Date | undefined;
+}
+
+/** A place in a list ordered by creation: what comes after this row. */
+export interface PageKey {
+  createdAt: Date;
+  id: string;
+}
+
+/**
+ * Videos of a project that are not deleted, newest first, after a place in that order. `createdAt` has whole
+ * milliseconds, so that it survives a cursor; the id tells apart what was created in the same one.
+ */
+export async function listVideos(
+  db: Queryable,
+  projectId: string,
+  filters: VideoFilters,
+  page: { limit: number; after: PageKey | null },
+): Promise<VideoRow[]> {
+  const { rows } = await db.query<VideoRow>(
+    `select ${columns} ${from}
+     where v.project_id = $1 and v.deleted_at is null
+       and ($2::text is null or v.status = $2)
+       -- the database's own collation folds ASCII only
+       and ($3::text is null or
+         position(lower($3 collate "pg_c_utf8") in lower(v.title collate "pg_c_utf8")) > 0)
+       and ($4::timestamptz is null or v.created_at >= $4)
+       and ($5::timestamptz is null or v.created_at < $5)
+       and ($6::timestamptz is null or (v.created_at, v.id) < ($6, $7))
+     order by v.created_at desc, v.id desc limit $8`,
+    [
+      projectId,
+      filters.status ?? null,
+      filters.q ?? null,
+      filters.createdFrom ?? null,
+      filters.createdTo ?? null,
+      page.after?.createdAt ?? null,
+      page.after?.id ?? null,
+      page.limit,
+    ],
+  );
+  return rows;
+}
+
+/** What a customer may change of a video; what is absent stays. */
+export interface VideoPatch {
+  title?: string | undefined;
+  /** Null: chosen by the encoder. */
+  posterAtSeconds?: number | null | undefined;
+}
+
+/** Changes a video whose row the caller has locked; `updatedAt` rises. */
+export async function patchVideo(tx: Transaction, before: VideoRow, patch: VideoPatch): Promise<VideoRow> {
+  const title = patch.title ?? before.title;
+  const posterAtSeconds =
+    patch.posterAtSeconds === undefined ? before.posterAtSeconds : patch.posterAtSeconds;
+  const { rows } = await tx.query<{ version: number; updatedAt: Date }>(
+    `update videos set title = $2, poster_at_seconds = $3, version = version + 1, updated_at = ${risingUpdatedAt}
+     where id = $1 returning version, updated_at as "updatedAt"`,
+    [before.id, title, posterAtSeconds],
+    'video-patch',
+  );
+  return { ...before, ...rows[0], title, posterAtSeconds };
+}
+
+/** The ingest report of a video's latest encode; null before there is one. */
+export async function findIngestReport(
+  db: Queryable,
+  projectId: string,
+  videoId: string,
+): Promise<IngestReport | null> {
+  const { rows } = await db.query<
+    Pick<IngestReport, 'state' | 'details'> & { createdAt: Date; finishedAt: Date | null }
+  >(
+    `select j.state, j.report as details, j.created_at as "createdAt", j.finished_at as "finishedAt"
+     from videos v join encode_jobs j on j.id = v.current_job_id
+     where v.id = $1 and v.project_id = $2 and v.deleted_at is null`,
+    [videoId, projectId],
+    'video-ingest-report',
+  );
+  const row = rows[0];
+  if (!row) return null;
+  const { state, details, createdAt, finishedAt } = row;
+  return {
+    videoId,
+    state,
+    startedAt: createdAt.toISOString(),
+    finishedAt: finishedAt?.toISOString() ?? null,
+    details,
+  };
+}
