@@ -23,6 +23,7 @@ export {
   type CompletionStart,
   finishCompletion,
   resolveCompleting,
+  resumeCompletion,
 } from './upload-completion.ts';
 export {
   cancelUpload,

@@ -1,9 +1,14 @@
+import { adminHandlers } from './admin/handlers.ts';
 import { apiKeyHandlers } from './api-keys/handlers.ts';
 import { type ApiHandlers } from './calls.ts';
 import { type FeatureDeps } from './deps.ts';
 import { domainHandlers } from './domains/handlers.ts';
 import { healthHandlers } from './health/handlers.ts';
+import { internalHandlers } from './internal/handlers.ts';
+import { playbackHandlers } from './playback/handlers.ts';
 import { projectHandlers } from './projects/handlers.ts';
+import { uploadHandlers } from './uploads/handlers.ts';
+import { videoHandlers } from './videos/handlers.ts';
 
 /** Every feature's handlers; the type checks that no operation of the route table is without one. */
 export const apiHandlers = (deps: FeatureDeps): ApiHandlers => ({
@@ -11,4 +16,9 @@ export const apiHandlers = (deps: FeatureDeps): ApiHandlers => ({
   ...projectHandlers(deps),
   ...apiKeyHandlers(deps),
   ...domainHandlers(deps),
+  ...uploadHandlers(deps),
+  ...videoHandlers(deps),
+  ...playbackHandlers(deps),
+  ...adminHandlers(deps),
+  ...internalHandlers(deps),
 });
