@@ -1,0 +1,165 @@
+import { type Problem } from '@millrace/contract';
+import { parseKeySet } from '@millrace/domain';
+import { type ObjectStore } from '@millrace/objects';
+import { type Clock, createMetrics, type Metrics, systemClock } from '@millrace/platform';
+import { createDatabase, type Database } from '@millrace/store';
+import {
+  type CapturedLog,
+  captureLogger,
+  createTestDatabase,
+  createTestDnsServer,
+  type TestDnsServer,
+} from '@millrace/testing';
+import { type ApiConfig } from '../config.ts';
+import { createOperator, type Operator } from '../operator.ts';
+import { createApi } from '../service.ts';
+
+export const adminToken = 'admin-token-admin-token-admin-token';
+export const internalSecret = 'internal-secret-internal-secret-int';
+
+export interface Answer<Body = unknown> {
+  status: number;
+  headers: Headers;
+  body: Body;
+  /** The same body, for refusals. */
+  problem: Problem;
+}
+
+export interface Ask {
+  /** Bearer credential. */
+  bearer?: string;
+  /** Value of `svc_session`. */
+  cookie?: string;
+  headers?: Record<string, string>;
+  /** Sent as JSON; a string is sent as it is. */
+  body?: unknown;
+}
+
+/** A running API over a database of its own. */
+export interface TestApi {
+  url: string;
+  internalUrl: string;
+  store: Database;
+  operator: Operator;
+  dns: TestDnsServer;
+  log: CapturedLog;
+  metrics: Metrics;
+  /** Moves the API's clock. */
+  travel(ms: number): void;
+  now(): Date;
+  /** `POST /v1/projects`; paths that begin with `internal:` go to the internal port. */
+  ask<Body = unknown>(request: string, ask?: Ask): Promise<Answer<Body>>;
+  close(): Promise<void>;
+}
+
+/** An account with a project, and every way to call it. */
+export interface Tenant {
+  accountId: string;
+  userId: string;
+  projectId: string;
+  cookie: string;
+  /** Values of API keys. */
+  full: string;
+  playback: string;
+}
+
+export async function createTestApi(
+  options: { objects?: ObjectStore; config?: Partial<ApiConfig> } = {},
+): Promise<TestApi> {
+  const database = await createTestDatabase();
+  const dns = await createTestDnsServer();
+  const log = captureLogger();
+  const store = createDatabase({ connectionString: database.connectionString, logger: log.logger });
+  let offsetMs = 0;
+  const now = (): Date => new Date(Date.now() + offsetMs);
+  const clock: Clock = { now, sleep: (ms, signal) => systemClock.sleep(ms, signal) };
+  const metrics = createMetrics({ service: 'api' });
+  const api = createApi({
+    config: { ...defaultConfig, DNS_SERVERS: [dns.address], ...options.config },
+    // Features without objects get a store that fails on every use.
+    objects: options.objects ?? ({} as ObjectStore),
+    checkAnswers: true,
+    logger: log.logger,
+    ...{ store, clock, metrics },
+  });
+  await api.start(new AbortController().signal);
+  const urls = { public: api.listening, internal: api.internalListening };
+  return {
+    url: urls.public,
+    internalUrl: urls.internal,
+    operator: createOperator({ store, clock }),
+    travel: (ms) => {
+      offsetMs += ms;
+    },
+    ask: (request, ask = {}) => send(urls, request, ask),
+    close: async () => {
+      await api.stop();
+      await Promise.all([store.close(), dns.close()]);
+      await database.drop();
+    },
+    ...{ store, dns, log, metrics, now },
+  };
+}
+
+let tenants = 0;
+/** A fresh account on a plan, with one project; `agency` unless told. */
+export async function createTenant({ operator }: TestApi, planId = 'agency'): Promise<Tenant> {
+  tenants++;
+  const name = `Tenant ${tenants}`;
+  const { account, user } = await operator.createAccount({ name, email: `t${tenants}@example.com`, planId });
+  const project = await operator.createProject({ accountId: account.id, name });
+  const key = async (scope: 'full' | 'playback'): Promise<string> =>
+    (await operator.createApiKey({ projectId: project.id, name: scope, scope })).value;
+  const { cookie } = await operator.createSession({ userId: user.id });
+  return {
+    ...{ accountId: account.id, userId: user.id, projectId: project.id, cookie },
+    full: await key('full'),
+    playback: await key('playback'),
+  };
+}
+
+const defaultConfig: ApiConfig = {
+  API_HOST: '127.0.0.1',
+  API_PORT: 0,
+  API_INTERNAL_HOST: '127.0.0.1',
+  API_INTERNAL_PORT: 0,
+  API_MAX_CONNECTIONS: 1_000,
+  API_URL: 'https://api.example.com',
+  CDN_URL: 'https://cdn.example.com',
+  DOCS_URL: 'https://docs.example.com',
+  DASHBOARD_HOSTS: ['app.example.com'],
+  CURSOR_KEYS: parseKeySet(`c1:${'c'.repeat(32)}`),
+  PLAYBACK_KEYS: parseKeySet(`p1:${'p'.repeat(32)}`),
+  ADMIN_TOKEN: adminToken,
+  INTERNAL_SECRET: internalSecret,
+  DNS_SERVERS: [],
+};
+
+async function send<Body>(
+  urls: { public: string; internal: string },
+  request: string,
+  { bearer, cookie, headers = {}, body }: Ask,
+): Promise<Answer<Body>> {
+  const [method = 'GET', target = '/'] = request.split(' ');
+  const url = target.startsWith('internal:')
+    ? urls.internal + target.slice('internal:'.length)
+    : urls.public + target;
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+      ...(cookie === undefined ? {} : { cookie: `svc_session=${cookie}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const read = await response.text();
+  const parsed: unknown = read === '' ? undefined : JSON.parse(read);
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: parsed as Body,
+    problem: parsed as Problem,
+  };
+}
