@@ -50,15 +50,15 @@ const mostErrors = 20;
  * contiguous from 1, in any order, each with its ETag; all but the last of at least 5 MiB.
  */
 export function checkParts(named: readonly NamedPart[], held: readonly HeldPart[]): PartsVerdict {
+  if (named.length === 0) return { ok: false, errors: [{ path: 'parts', message: 'names no part' }] };
   const errors = [...listFaults(named), ...contentFaults(named, held)];
   if (errors.length > 0) return { ok: false, errors: errors.slice(0, mostErrors) };
   const parts = held.toSorted((a, b) => a.partNumber - b.partNumber);
   return { ok: true, parts, sizeBytes: parts.reduce((sum, part) => sum + part.sizeBytes, 0) };
 }
 
-/** Faults of the list alone: nothing named, a number twice, a gap. */
+/** Faults of the list alone: a number twice, a gap. */
 function listFaults(named: readonly NamedPart[]): FieldError[] {
-  if (named.length === 0) return [{ path: 'parts', message: 'names no part' }];
   const numbers = new Set<number>();
   const errors: FieldError[] = [];
   for (const [index, { partNumber }] of named.entries()) {
