@@ -13,7 +13,7 @@ const [source = '', folder = '', preset = ''] = process.argv.slice(2);
 
 const testDatabase = await createTestDatabase();
 const store = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
-const { objects, close: closeObjects } = await createTestObjects();
+const stored = await createTestObjects();
 const bus = createMemoryBus();
 
 // One slot: tasks follow each other, so that what the pictures cost can be told apart.
@@ -35,14 +35,14 @@ const encoder = createEncoder({
     ENCODER_PRESET: preset,
     ENCODER_SCRATCH_DIR: path.join(folder, 'scratch'),
   }),
-  ...{ store, bus, objects, clock: systemClock, logger: silentLogger },
+  ...{ store, bus, objects: stored.objects, clock: systemClock, logger: silentLogger },
   metrics: createMetrics({ service: 'encoder' }),
   process: measured,
 });
 
 const account = await seedAccount(store);
 const sourceKey = 'videos/bench/original/source';
-await objects.put(sourceKey, createReadStream(source));
+await stored.objects.put(sourceKey, createReadStream(source));
 const videoId = await seedProcessingVideo(store, account, { sourceKey });
 await store.transaction((tx) => createEncodeJob(tx, { videoId, accountId: account.accountId }));
 
@@ -56,7 +56,7 @@ const wallSeconds = (performance.now() - startedAt) / 1000;
 
 await encoder.stop();
 await bus.close();
-await closeObjects();
+await stored.close();
 await store.close();
 await testDatabase.drop();
 process.stdout.write(JSON.stringify({ cpuSeconds, picturesCpuSeconds, wallSeconds, manifest }));

@@ -2,7 +2,7 @@ import { deliveryIndex, type DeliveryIndex } from '@millrace/contract';
 import { type EncodeManifest } from '@millrace/domain';
 import { type MediaOutput, type StoredTrack } from '../tasks/outputs.ts';
 import { wrongOutput } from '../work/trouble.ts';
-import { joinTrack } from './delivery-track.ts';
+import { joinTrack, mergeSliver } from './delivery-track.ts';
 
 /**
  * Puts the outputs of a job's tasks together and checks that they are what was planned: every rendition whole,
@@ -38,7 +38,7 @@ export function buildIndex(
   const audio = manifest.audio.flatMap(({ name, language, channels }, index) => {
     const chunks = of('audio', index);
     if (chunks.length === 0) return [];
-    const track = joinTrack(name, chunks);
+    const track = mergeSliver(joinTrack(name, chunks));
     checkSoundLength(name, milliseconds(track), durationMs);
     return [{ ...track, name, language, channels }];
   });

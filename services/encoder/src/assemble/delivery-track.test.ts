@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type StoredTrack } from '../tasks/outputs.ts';
-import { bandwidths, joinTrack } from './delivery-track.ts';
+import { bandwidths, joinTrack, mergeSliver } from './delivery-track.ts';
 
 const chunk = (over: Partial<StoredTrack> = {}): StoredTrack => ({
   kind: 'rendition',
@@ -49,6 +49,27 @@ describe('joinTrack', () => {
   });
 });
 
+describe('mergeSliver', () => {
+  it('joins a last sliver of sound with the segment before it', () => {
+    const track = joinTrack('Audio', [
+      chunk({
+        segments: [
+          [700, 2_000, 6_000, 0, 281],
+          [2_700, 1_000, 499, 0, 24],
+        ],
+      }),
+    ]);
+    expect(mergeSliver(track).segments).toEqual([[0, 700, 3_000, 6_499, 0]]);
+  });
+
+  it('leaves a longer last segment, and an only one', () => {
+    const whole = joinTrack('Audio', [chunk()]);
+    expect(mergeSliver(whole)).toEqual(whole);
+    const only = joinTrack('Audio', [chunk({ segments: [[700, 100, 40, 0, 2]] })]);
+    expect(mergeSliver(only)).toEqual(only);
+  });
+});
+
 describe('bandwidths', () => {
   const of = (...segments: [bytes: number, ticks: number][]) =>
     bandwidths(
@@ -77,7 +98,7 @@ describe('bandwidths', () => {
       fc.property(segments, (given) => {
         const { peakBandwidth, averageBandwidth } = of(...given);
         expect(peakBandwidth).toBeGreaterThanOrEqual(averageBandwidth);
-        const target = Math.round(Math.max(...given.map(([, ticks]) => ticks)) / 1000);
+        const target = Math.max(1, Math.round(Math.max(...given.map(([, ticks]) => ticks)) / 1000));
         for (const [bytes, ticks] of given) {
           if (ticks / 1000 < target / 2) continue;
           expect(peakBandwidth).toBeGreaterThanOrEqual(Math.floor((bytes * 8_000) / ticks));

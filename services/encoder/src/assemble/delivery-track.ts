@@ -36,6 +36,22 @@ export function joinTrack(name: string, chunks: readonly StoredTrack[]): Deliver
   };
 }
 
+/** Sound that is shorter is not worth a request of its own, and some players stumble over it. */
+const sliverSeconds = 0.5;
+
+/**
+ * Joins the last segment of a sound track with the one before it when it is a sliver: the two lie next to each
+ * other in one object, and a segment may have several fragments.
+ */
+export function mergeSliver(track: DeliveryTrack): DeliveryTrack {
+  const last = track.segments.at(-1);
+  const before = track.segments.at(-2);
+  if (last === undefined || before === undefined || last[3] >= sliverSeconds * track.timescale) return track;
+  const joined: Segment = [before[0], before[1], before[2] + last[2], before[3] + last[3], before[4]];
+  const segments = [...track.segments.slice(0, -2), joined];
+  return { ...track, segments, ...bandwidths(segments, track.timescale) };
+}
+
 /**
  * The largest bit rate of any run of segments that lasts from half to one and a half target durations, and the
  * average of all (RFC 8216 §4.3.4.2), in whole bits per second.
@@ -45,7 +61,8 @@ export function bandwidths(
   timescale: number,
 ): { peakBandwidth: number; averageBandwidth: number } {
   const seconds = segments.map(([, , , ticks]) => ticks / timescale);
-  const target = Math.round(Math.max(...seconds));
+  // As the playlist says it: whole seconds, at least one.
+  const target = Math.max(1, Math.round(Math.max(...seconds)));
   const rate = (bytes: number, duration: number): number => Math.max(1, Math.ceil((bytes * 8) / duration));
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
   const averageBandwidth = rate(sum(segments.map(([, , bytes]) => bytes)), sum(seconds));

@@ -30,6 +30,10 @@ export async function readCmafFile(path: string): Promise<CmafFile> {
   const file = await open(path);
   try {
     return await readFrom(file, (await file.stat()).size);
+  } catch (error) {
+    // A field lies behind the end of its box.
+    if (error instanceof RangeError) throw new MalformedBoxError('a box is too short', { cause: error });
+    throw error;
   } finally {
     await file.close();
   }

@@ -18,6 +18,8 @@ export interface Fragment {
 
 const has = (flags: number, bit: number): boolean => (flags & bit) !== 0;
 const nonSync = 0x1_0000;
+/** A segment of seconds has hundreds. */
+const mostSamples = 100_000;
 
 /** Reads the body of a `moof` with one track and one run (ISO/IEC 14496-12 §8.8). */
 export function readFragment(moof: Buffer, defaults: SampleDefaults): Fragment {
@@ -52,7 +54,9 @@ function readTrackDefaults(tfhd: Buffer, defaults: SampleDefaults): SampleDefaul
 function readRun(trun: Buffer, defaults: SampleDefaults): Omit<Fragment, 'startTicks'> {
   const flags = trun.readUInt32BE(0) & 0xff_ffff;
   const samples = trun.readUInt32BE(4);
-  if (!has(flags, 0x1) || samples === 0) throw new MalformedBoxError('a run without place or samples');
+  if (!has(flags, 0x1) || samples === 0 || samples > mostSamples) {
+    throw new MalformedBoxError(`a run of ${samples} samples`);
+  }
   const dataOffset = trun.readInt32BE(8);
   let at = 12;
   let firstFlags = defaults.flags;
