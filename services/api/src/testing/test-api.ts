@@ -11,6 +11,7 @@ import {
   type TestDnsServer,
 } from '@millrace/testing';
 import { type ApiConfig } from '../config.ts';
+import { type ApiDeps } from '../deps.ts';
 import { createOperator, type Operator } from '../operator.ts';
 import { createApi } from '../service.ts';
 
@@ -39,6 +40,9 @@ export interface Ask {
 export interface TestApi {
   url: string;
   internalUrl: string;
+  connectionString: string;
+  /** What it was made of, to make another one. */
+  deps: ApiDeps;
   store: Database;
   operator: Operator;
   dns: TestDnsServer;
@@ -74,14 +78,15 @@ export async function createTestApi(
   const now = (): Date => new Date(Date.now() + offsetMs);
   const clock: Clock = { now, sleep: (ms, signal) => systemClock.sleep(ms, signal) };
   const metrics = createMetrics({ service: 'api' });
-  const api = createApi({
+  const deps: ApiDeps = {
     config: { ...defaultConfig, DNS_SERVERS: [dns.address], ...options.config },
     // Features without objects get a store that fails on every use.
     objects: options.objects ?? ({} as ObjectStore),
     checkAnswers: true,
     logger: log.logger,
     ...{ store, clock, metrics },
-  });
+  };
+  const api = createApi(deps);
   await api.start(new AbortController().signal);
   const urls = { public: api.listening, internal: api.internalListening };
   return {
@@ -97,7 +102,8 @@ export async function createTestApi(
       await Promise.all([store.close(), dns.close()]);
       await database.drop();
     },
-    ...{ store, dns, log, metrics, now },
+    connectionString: database.connectionString,
+    ...{ deps, store, dns, log, metrics, now },
   };
 }
 
