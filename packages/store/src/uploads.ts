@@ -94,7 +94,7 @@ export async function insertUpload(tx: Transaction, upload: NewUpload): Promise<
     `insert into uploads (id, video_id, project_id, account_id, object_key, store_upload_id, declared_bytes,
        content_type, file_name, part_size_bytes, part_count, created_at, expires_at)
      select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now, now + ${firstLife}
-     from date_trunc('milliseconds', clock_timestamp()) now
+     from (select created_at as now from videos where id = $2) video
      returning ${columns}`,
     [
       upload.id,
