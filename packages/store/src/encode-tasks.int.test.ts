@@ -272,7 +272,13 @@ describe('failTask', () => {
     expect(await videoOf(videoId)).toEqual({ status: 'failed', failureCode: 'unsupported_codec' });
     expect(await one('select count(*) from events')).toEqual({ count: 1 });
     expect(await heartbeatTask(db, attemptOf(tasks[1]), 60_000)).toBe('cancelled');
-    expect(await one(`select state from encode_jobs`)).toEqual({ state: 'failed' });
+    expect(await one(`select state, report from encode_jobs`)).toEqual({
+      state: 'failed',
+      report: { planned: true, failure: { ...failure, task: 'video' } },
+    });
+    expect(await one(`select headers from outbox where topic = 'millrace.video.events'`)).toEqual({
+      headers: { traceparent: '00-a' },
+    });
     expect(await claim()).toBeNull();
   });
 

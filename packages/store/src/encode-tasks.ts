@@ -184,6 +184,7 @@ interface TroubledRow extends TaskTries {
   jobId: string;
   videoId: string;
   kind: TaskKind;
+  trace: Record<string, string>;
 }
 
 /** `expired`: only if its lease has run out meanwhile (the reaper must not shoot a worker that came back). */
@@ -195,8 +196,8 @@ async function recordTrouble(
 ): Promise<TroubleOutcome> {
   const { rows } = await tx.query<TroubledRow>(
     `select t.id, t.job_id as "jobId", t.video_id as "videoId", t.kind, t.class, t.failures, t.losses,
-       coalesce((t.last_error->>'waits')::integer, 0) as waits
-     from encode_tasks t
+       coalesce((t.last_error->>'waits')::integer, 0) as waits, j.trace
+     from encode_tasks t join encode_jobs j on j.id = t.job_id
      where t.id = $1 and t.fence = $2 and t.status = 'processing'
        and (not $3 or t.lease_until < clock_timestamp())`,
     [taskId, fence, expired],
@@ -215,8 +216,9 @@ async function recordTrouble(
       video.currentJobId === task.jobId;
     if (!wanted) return { kind: 'lost' };
     await tx.query(
-      `update encode_jobs set state = 'failed', finished_at = clock_timestamp() where id = $1 and state = 'running'`,
-      [task.jobId],
+      `update encode_jobs set state = 'failed', finished_at = clock_timestamp(), report = report || $2
+       where id = $1 and state = 'running'`,
+      [task.jobId, JSON.stringify({ failure: { ...decision.failure, task: task.kind } })],
       'job-fail',
     );
   }
@@ -241,10 +243,11 @@ async function recordTrouble(
   );
   if (rowCount === 0) throw new LostMeanwhile();
   if (decision.kind === 'fail') {
-    await moveVideo(tx, task.videoId, { type: 'encoding_failed', failure: decision.failure });
+    const { failure } = decision;
+    await moveVideo(tx, task.videoId, { type: 'encoding_failed', failure }, { headers: task.trace });
     return { kind: 'failed' };
   }
-  if (decision.afterMs === 0) await addToOutbox(tx, [permit(task, fence)]);
+  if (decision.afterMs === 0) await addToOutbox(tx, [permit(task, fence, task.trace)]);
   return { kind: 'retry', afterMs: decision.afterMs };
 }
 

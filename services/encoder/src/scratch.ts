@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 
-export interface ScratchFolder {
+interface ScratchFolder {
   path: string;
   /** Removes it with all that is in it. */
   remove(): Promise<void>;

@@ -93,13 +93,13 @@ describe('buildIndex', () => {
     ['720p: 0 of 1 chunks', [rendition(0), sound()]],
     ['360p: 2 of 1 chunks', [rendition(0), ...whole]],
     [
-      '720p: chunk 0 has 199 frames, not 200',
+      '720p: chunk 0 has 201 frames, not 200',
       [
         rendition(0),
         rendition(1, {
           segments: [
             [700, 3_000, 76_800, 4, 150],
-            [3_700, 1_300, 25_088, 4, 49],
+            [3_700, 1_300, 26_112, 4, 51],
           ],
         }),
       ],
@@ -136,5 +136,38 @@ describe('buildIndex', () => {
     ],
   ])('refuses what was not planned: %s', (message, tracks) => {
     expect(() => buildIndex('vid_1', manifest, outputs(tracks))).toThrow(message);
+  });
+
+  it('takes an end that is missing in all renditions as the end, for the sound too', () => {
+    const ended = (index: number): StoredTrack =>
+      rendition(index, { segments: [[700, 3_000, 100 * 512, 4, 100]] });
+    const long = sound({
+      segments: [
+        [600, 300, 192_000, 0, 188],
+        [900, 300, 192_000, 0, 187],
+      ],
+    });
+    const index = buildIndex('vid_1', manifest, outputs([ended(0), ended(1), long]));
+    expect(index.durationMs).toBe(4_000);
+    expect(index.audio[0]?.segments).toEqual([[0, 600, 300, 192_000, 0]]);
+    expect(index.audio[0]?.averageBandwidth).toBe(600);
+  });
+
+  it('refuses a chunk before the last that is not whole', () => {
+    const chunked = {
+      ...manifest,
+      chunks: [
+        { firstFrame: 0, frames: 150 },
+        { firstFrame: 150, frames: 50 },
+      ],
+    };
+    const chunk = (index: number, start: number, frames: number): StoredTrack =>
+      rendition(index, { startTicks: start * 512, segments: [[700, 3_000, frames * 512, 4, frames]] });
+    const both = (frames: number): StoredTrack[] =>
+      [0, 1].flatMap((i) => [chunk(i, 0, frames), chunk(i, 150, 50)]);
+    expect(buildIndex('vid_1', chunked, outputs(both(150))).renditions[0]?.segments.length).toBe(2);
+    expect(() => buildIndex('vid_1', chunked, outputs(both(149)))).toThrow(
+      '360p: chunk 0 has 149 frames, not 150',
+    );
   });
 });

@@ -1,8 +1,8 @@
-import { deliveryIndex, type DeliveryIndex } from '@millrace/contract';
+import { deliveryIndex, type DeliveryIndex, type DeliveryTrack } from '@millrace/contract';
 import { type EncodeManifest } from '@millrace/domain';
 import { type MediaOutput, type StoredTrack } from '../tasks/outputs.ts';
 import { wrongOutput } from '../work/trouble.ts';
-import { joinTrack, mergeSliver } from './delivery-track.ts';
+import { bandwidths, joinTrack, mergeSliver } from './delivery-track.ts';
 
 /**
  * Puts the outputs of a job's tasks together and checks that they are what was planned: every rendition whole,
@@ -38,7 +38,7 @@ export function buildIndex(
   const audio = manifest.audio.flatMap(({ name, language, channels }, index) => {
     const chunks = of('audio', index);
     if (chunks.length === 0) return [];
-    const track = mergeSliver(joinTrack(name, chunks));
+    const track = mergeSliver(endWithPicture(joinTrack(name, chunks), durationMs));
     checkSoundLength(name, milliseconds(track), durationMs);
     return [{ ...track, name, language, channels }];
   });
@@ -51,7 +51,10 @@ export function buildIndex(
 const milliseconds = (track: { timescale: number; segments: readonly (readonly number[])[] }): number =>
   Math.round((track.segments.reduce((sum, segment) => sum + (segment[3] ?? 0), 0) * 1000) / track.timescale);
 
-/** Every chunk has its planned frames, in segments of the planned number of frames. */
+/**
+ * Every chunk has its planned frames, in segments of the planned number of frames. Only the last may have fewer,
+ * when the end of the source is damaged.
+ */
 function checkFrames(manifest: EncodeManifest, chunks: readonly StoredTrack[], name: string): void {
   if (chunks.length !== manifest.chunks.length) {
     throw wrongOutput(`${name}: ${chunks.length} of ${manifest.chunks.length} chunks`);
@@ -60,7 +63,10 @@ function checkFrames(manifest: EncodeManifest, chunks: readonly StoredTrack[], n
     const planned = manifest.chunks[index]?.frames ?? 0;
     const samples = chunk.segments.map((segment) => segment[4]);
     const frames = samples.reduce((sum, count) => sum + count, 0);
-    if (frames !== planned) throw wrongOutput(`${name}: chunk ${index} has ${frames} frames, not ${planned}`);
+    const last = index === chunks.length - 1;
+    if (last ? frames > planned : frames !== planned) {
+      throw wrongOutput(`${name}: chunk ${index} has ${frames} frames, not ${planned}`);
+    }
     const uneven = samples.slice(0, -1).some((count) => count !== manifest.segmentFrames);
     if (uneven || (samples.at(-1) ?? 0) > manifest.segmentFrames) {
       throw wrongOutput(`${name}: chunk ${index} has segments of ${samples.join(', ')} frames`);
@@ -86,11 +92,24 @@ function checkSameEdges(manifest: EncodeManifest, chunked: readonly (readonly St
   });
 }
 
-/** How much sound may be longer or shorter than the picture: what the planner keeps of it, and a frame of AAC. */
+/** Leaves out segments of sound that begin when the picture has ended (its damaged end was left out). */
+function endWithPicture(track: DeliveryTrack, pictureMs: number): DeliveryTrack {
+  let startTicks = 0;
+  const segments = track.segments.filter(([, , , ticks]) => {
+    const begins = (startTicks * 1000) / track.timescale;
+    startTicks += ticks;
+    return begins < pictureMs;
+  });
+  return segments.length === track.segments.length
+    ? track
+    : { ...track, segments, ...bandwidths(segments, track.timescale) };
+}
+
+/** How much sound may be shorter than the picture: some frames of AAC, and what the planner rounds. */
 const soundSlackMs = 500;
 
 function checkSoundLength(name: string, soundMs: number, pictureMs: number): void {
-  if (Math.abs(soundMs - pictureMs) > soundSlackMs) {
+  if (soundMs < pictureMs - soundSlackMs) {
     throw wrongOutput(`the sound ${name} lasts ${soundMs} ms beside ${pictureMs} ms of picture`);
   }
 }

@@ -4,7 +4,7 @@ import { boxHeader, MalformedBoxError } from './boxes.ts';
 import { type Fragment, readFragment } from './fragment.ts';
 import { type InitSegment, readInit } from './init-segment.ts';
 
-export interface CmafFragment extends Fragment {
+interface CmafFragment extends Fragment {
   /** Of its `moof` in the file. */
   offset: number;
 }

@@ -19,7 +19,7 @@ export interface ProcessProgress {
   seconds: number;
 }
 
-export interface RunOptions {
+interface RunOptions {
   onProgress?: (progress: ProcessProgress) => void;
   /** A number that changes while the process reads on: progress too, though nothing is written yet. */
   inputPosition?: () => number;

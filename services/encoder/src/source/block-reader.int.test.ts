@@ -1,10 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import { type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { probeArgs } from '@millrace/domain';
 import { ObjectStoreError } from '@millrace/objects';
 import { silentLogger, systemClock } from '@millrace/platform';
 import { createTestObjects, type TestObjects } from '@millrace/testing';
+import { createFfprobe } from '../process/media-probe.ts';
 import { BlockReader } from './block-reader.ts';
 import { blockBytes } from './blocks.ts';
 
@@ -23,6 +29,7 @@ beforeEach(async () => {
     logger: silentLogger,
     cacheBytes: 2 * blockBytes,
     retryWaitsMs: [1, 1],
+    idleMs: 150,
   });
   await reader.listen();
 });
@@ -164,5 +171,61 @@ describe('BlockReader', () => {
     source.close();
     await expect(answer).rejects.toThrow();
     expect(source.failure()).toBeUndefined();
+  });
+
+  it('tries again when the store falls silent in the middle', async () => {
+    const source = await reader.open(key);
+    const { get } = store.objects;
+    let silent = 2;
+    store.objects.get = async (...args) => {
+      if (silent-- <= 0) return get(...args);
+      const body = await get(...args);
+      body.stream.destroy();
+      // Some bytes, then nothing more, and no end.
+      const stream = new Readable({ read: () => undefined });
+      stream.push(Buffer.alloc(1_000));
+      return { ...body, stream };
+    };
+    expect((await ask(source.url, { range: 'bytes=5-9' })).body.equals(content.subarray(5, 10))).toBe(true);
+    expect(source.failure()).toBeUndefined();
+  });
+
+  it('lets no file talk ffprobe into another request or file', async () => {
+    const asked: string[] = [];
+    const canary = createServer((incoming, response) => {
+      asked.push(incoming.url ?? '');
+      response.end();
+    });
+    canary.listen(0, '127.0.0.1');
+    await once(canary, 'listening');
+    const { port } = canary.address() as AddressInfo;
+    const target = `http://127.0.0.1:${port}/canary`;
+    const disguises = [
+      `#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n${target}.ts\n#EXT-X-ENDLIST\n`,
+      '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n',
+      `ffconcat version 1.0\nfile '${target}.mp4'\n`,
+      `<?xml version="1.0"?><MPD><Period><BaseURL>${target}</BaseURL></Period></MPD>`,
+    ];
+    for (const [index, text] of disguises.entries()) {
+      const name = `videos/vid_1/disguise-${index}/source`;
+      await store.objects.put(name, Buffer.from(text));
+      const source = await reader.open(name);
+      let seen = '';
+      const run = createFfprobe().run(
+        probeArgs(source.url),
+        {
+          wallMs: 10_000,
+          stallMs: 10_000,
+          memoryBytes: 2 ** 30,
+          outputBytes: 2 ** 20,
+          outputFolder: tmpdir(),
+        },
+        { onText: (piece) => (seen += piece), signal: new AbortController().signal },
+      );
+      await expect(run).rejects.toMatchObject({ end: 'exit' });
+      expect(seen).not.toContain('root:');
+    }
+    canary.close();
+    expect(asked).toEqual([]);
   });
 });

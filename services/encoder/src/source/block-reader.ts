@@ -14,6 +14,8 @@ export interface BlockReaderOptions {
   cacheBytes: number;
   /** Waits between the tries of one block, in milliseconds. */
   retryWaitsMs?: readonly number[];
+  /** How long a try may go without a byte, in milliseconds. */
+  idleMs?: number;
 }
 
 /** A source that ffmpeg can read at `url` until it is closed. */
@@ -23,12 +25,13 @@ export interface OpenSource {
   /** The object's, quoted. */
   etag: string;
   /** Set once the store failed a block for good: then nobody has seen the whole source. */
-  failure(): Error | undefined;
+  failure(): ObjectStoreError | undefined;
   /** Bytes handed to readers so far: it rises while they read on. */
   servedBytes(): number;
   close(): void;
 }
 
+const defaultIdleMs = 10_000;
 /** Longest outage of the object store that ffmpeg does not notice: their sum, about a minute. */
 const defaultRetryWaitsMs = [200, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
 
@@ -70,7 +73,7 @@ export class BlockReader {
    * @throws ObjectStoreError `no_such_key` when it is not there, `unavailable` when the store is not
    */
   async open(key: string): Promise<OpenSource> {
-    const { objects, clock, cacheBytes, retryWaitsMs } = this.#options;
+    const { objects, clock, cacheBytes, retryWaitsMs, idleMs } = this.#options;
     const head = await objects.head(key);
     if (head === null) throw new ObjectStoreError('no_such_key', 'the source is not in the object store');
     const closing = new AbortController();
@@ -81,6 +84,7 @@ export class BlockReader {
       sizeBytes: head.sizeBytes,
       capacity: Math.max(2, Math.floor(cacheBytes / blockBytes)),
       retryWaitsMs: retryWaitsMs ?? defaultRetryWaitsMs,
+      idleMs: idleMs ?? defaultIdleMs,
       signal: closing.signal,
     });
     const path = `/${randomBytes(24).toString('hex')}/source`;

@@ -14,6 +14,8 @@ export interface BlocksOptions {
   capacity: number;
   /** Waits between the tries of one block, in milliseconds. One more try than waits. */
   retryWaitsMs: readonly number[];
+  /** How long a try may go without a byte, in milliseconds. */
+  idleMs: number;
   signal: AbortSignal;
 }
 
@@ -26,14 +28,14 @@ export class Blocks {
   readonly #options: BlocksOptions;
   /** Insertion order is the order of last use. */
   readonly #blocks = new Map<number, Promise<Buffer>>();
-  #failure: Error | undefined;
+  #failure: ObjectStoreError | undefined;
 
   constructor(options: BlocksOptions) {
     this.#options = options;
   }
 
   /** Why a block could not be had in the end; then whatever read the source has not seen all of it. */
-  get failure(): Error | undefined {
+  get failure(): ObjectStoreError | undefined {
     return this.#failure;
   }
 
@@ -82,10 +84,10 @@ export class Blocks {
       } catch (error) {
         signal.throwIfAborted();
         const waitMs = retryWaitsMs[attempt];
-        const permanent = error instanceof ObjectStoreError && error.code !== 'unavailable';
-        if (permanent || waitMs === undefined) {
-          this.#failure ??= error instanceof Error ? error : new Error(String(error));
-          throw error;
+        const failure = asStoreError(error);
+        if (failure.code !== 'unavailable' || waitMs === undefined) {
+          this.#failure ??= failure;
+          throw failure;
         }
         await clock.sleep(waitMs, signal);
       }
@@ -93,23 +95,41 @@ export class Blocks {
   }
 
   async #fetchOnce(number: number): Promise<Buffer> {
-    const { objects, key, sizeBytes, signal } = this.#options;
+    const { objects, key, sizeBytes, idleMs, signal } = this.#options;
     const start = number * blockBytes;
     const end = Math.min(start + blockBytes, sizeBytes) - 1;
-    const body = await objects.get(key, { range: { start, end }, signal });
-    if (body.totalBytes !== sizeBytes) {
-      body.stream.destroy();
-      throw new Error(`the source has ${body.totalBytes} bytes, not ${sizeBytes} as when it was opened`);
+    const idle = new AbortController();
+    const timer = setTimeout(() => {
+      idle.abort(new ObjectStoreError('unavailable', `nothing came for ${idleMs} ms`));
+    }, idleMs);
+    try {
+      const either = AbortSignal.any([signal, idle.signal]);
+      const body = await objects.get(key, { range: { start, end }, signal: either });
+      either.addEventListener('abort', () => body.stream.destroy(either.reason as Error), { once: true });
+      if (body.totalBytes !== sizeBytes) {
+        body.stream.destroy();
+        const message = `the source has ${body.totalBytes} bytes, not ${sizeBytes} as when it was opened`;
+        throw new ObjectStoreError('no_such_key', message);
+      }
+      return await readExactly(body.stream, end - start + 1, () => timer.refresh());
+    } finally {
+      clearTimeout(timer);
     }
-    return readExactly(body.stream, end - start + 1);
   }
 }
 
+/** What is no error of the store's own is a connection that broke. */
+const asStoreError = (error: unknown): ObjectStoreError =>
+  error instanceof ObjectStoreError
+    ? error
+    : new ObjectStoreError('unavailable', 'the object could not be read', { cause: error });
+
 /** Reads `length` bytes; a stream that ends sooner or goes on is an error (a connection cut in the middle). */
-async function readExactly(stream: Readable, length: number): Promise<Buffer> {
+async function readExactly(stream: Readable, length: number, onBytes: () => void): Promise<Buffer> {
   const block = Buffer.allocUnsafeSlow(length);
   let filled = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
+    onBytes();
     if (filled + chunk.length > length) throw new Error('the object store sent more than the range');
     filled += chunk.copy(block, filled);
   }

@@ -1,5 +1,5 @@
 import { type ObjectStore } from '@millrace/objects';
-import { type Clock, type Logger } from '@millrace/platform';
+import { type Clock, type Logger, type Metrics } from '@millrace/platform';
 import { type ClaimedTask, type Database, type EncodeJob } from '@millrace/store';
 import { type EncoderConfig } from '../config.ts';
 import { type EncoderProcess, type ProcessLimits } from '../process/encoder-process.ts';
@@ -16,6 +16,7 @@ export interface Tools {
   objects: ObjectStore;
   clock: Clock;
   logger: Logger;
+  metrics: Metrics;
   process: EncoderProcess;
   probe: MediaProbe;
   reader: BlockReader;

@@ -12,6 +12,7 @@ import {
   type TaskOptions,
   videoTaskArgs,
 } from '@millrace/domain';
+import { type Metrics } from '@millrace/platform';
 import { type FinishOutcome, finishTask } from '@millrace/store';
 import { type OpenSource } from '../source/block-reader.ts';
 import { patiently } from '../work/patience.ts';
@@ -57,9 +58,17 @@ export async function mediaTask(context: TaskContext): Promise<FinishOutcome> {
   }
 }
 
+const speedOf = (metrics: Metrics) =>
+  metrics.histogram(
+    'millrace_encode_speed',
+    'Seconds of the source for each second of an attempt that made something.',
+    [0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64],
+    ['kind'],
+  );
+
 async function makeAndStore(making: Making): Promise<FinishOutcome> {
   const { context, manifest, options } = making;
-  const { task, store, clock } = context;
+  const { task, store, clock, metrics } = context;
   const startedAt = clock.now().getTime();
   const { command, made, notes } = await make(making);
   const seconds = (clock.now().getTime() - startedAt) / 1000;
@@ -70,7 +79,8 @@ async function makeAndStore(making: Making): Promise<FinishOutcome> {
   });
   const output: MediaOutput = { ...stored, args: repeatable(command, options) };
   const bytes = [...stored.tracks, ...stored.files].reduce((sum, each) => sum + each.bytes, 0);
-  const speed = seconds > 0 ? Math.round((100 * manifest.durationSeconds) / seconds) / 100 : null;
+  const speed = Math.round((100 * manifest.durationSeconds) / Math.max(seconds, 0.01)) / 100;
+  speedOf(metrics).observe(speed, { kind: task.kind });
   const report = { [`${task.kind}-${task.index}`]: { seconds, speed, bytes, notes } };
   return patiently(patience(context), () => finishTask(store, task, { prefix, output, report }));
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 /** `[offset, bytes, ticks, keyBytes, samples]` of one segment; `keyBytes` as in the delivery index. */
 const segment = z.tuple([z.int(), z.int(), z.int(), z.int(), z.int()]);
 
-export const storedTrack = z.object({
+const storedTrack = z.object({
   kind: z.enum(['rendition', 'audio']),
   /** In the manifest's `renditions` or `audio`. */
   index: z.int().nonnegative(),
