@@ -184,6 +184,19 @@ describe('a twin of one that does not end', () => {
     expect(await send({ key: 'k' })).toMatchObject({ answer: 'made 2', replayed: true });
   });
 
+  it('may lose it to one that still runs, and then keeps nothing of its own', async () => {
+    const lost = hang();
+    while (runs === 0) await new Promise(setImmediate);
+    api.travel(90_000);
+    const taker = hang();
+    while (runs === 1) await new Promise(setImmediate);
+    lost.release();
+    expect(await lost.done).toMatchObject({ message: expect.stringContaining('claim was lost') as unknown });
+    taker.release();
+    expect(await taker.done).toMatchObject({ replayed: false });
+    expect(await send({ key: 'k' })).toMatchObject({ replayed: true });
+  });
+
   it('ends when its client leaves', async () => {
     const hanging = hang();
     const leaving = new AbortController();

@@ -326,6 +326,31 @@ describe('the body', () => {
     expect((await ask(things, { method: 'DELETE' })).status).toBe(204);
   });
 
+  it('without a length is cut off at 1 MiB too', async () => {
+    const chunk = `${(64 * 1024).toString(16)}\r\n${'a'.repeat(64 * 1024)}\r\n`;
+    const head = `POST ${things} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`;
+    const answer = await exchange(`${head}${chunk.repeat(17)}0\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain('is larger than 1048576 bytes');
+  });
+
+  it('that goes on and on after its refusal ends with its connection', async () => {
+    refuse = new ProblemError('unauthorized');
+    const chunk = `${(1024 * 1024).toString(16)}\r\n${'a'.repeat(1024 * 1024)}\r\n`;
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined).resume();
+    const closed = new Promise<number>((resolve) => socket.once('close', () => resolve(sent)));
+    let sent = 0;
+    socket.write(`POST ${things} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    const pour = (): void => {
+      if (socket.destroyed || sent === 200) return;
+      sent++;
+      socket.write(chunk, pour);
+    };
+    pour();
+    expect(await closed).toBeLessThan(100);
+  });
+
   it('that is refused does not break the connection it came on', async () => {
     refuse = new ProblemError('unauthorized');
     const body = JSON.stringify({ name: 'a'.repeat(500_000) });

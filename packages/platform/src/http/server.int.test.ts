@@ -134,6 +134,25 @@ describe('closing', () => {
     ).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
+  it('tells a connection to close at its next answer when the one in flight had begun', async () => {
+    const release = Promise.withResolvers<undefined>();
+    const { server, port } = await serve((incoming, response) => {
+      if (incoming.url === '/next') {
+        response.end('next');
+        return;
+      }
+      response.write('begun');
+      void release.promise.then(() => response.end());
+    });
+    const { socket, closed, seen } = dial(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await waitFor(() => seen().includes('begun'));
+    const closing = server.close();
+    release.resolve(undefined);
+    socket.write('GET /next HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect(await closed).toMatch(/begun[^]*connection: close[^]*next/i);
+    await closing;
+  });
+
   it('does not wait for a kept-alive connection that goes on asking', async () => {
     const { server, port } = await serve(ok);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
