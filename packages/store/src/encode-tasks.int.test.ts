@@ -404,6 +404,14 @@ describe('finishing', () => {
     expect(await claim()).toBeNull();
   });
 
+  it('gives no prefix for a video that was deleted a moment ago, whatever its task says', async () => {
+    const { videoId, tasks } = await plannedJob(await seedAccount(db));
+    await db.query(`update videos set deleted_at = now(), deleted_by = 'customer' where id = $1`, [videoId]);
+    expect(await openAttemptPrefix(db, attemptOf(tasks[0]))).toBeNull();
+    expect(await heartbeatTask(db, attemptOf(tasks[0]), 60_000)).toBe('cancelled');
+    expect(await finish(tasks[0])).toBe('lost');
+  });
+
   it('survives deleting and finishing at once, again and again, in one of two whole outcomes', async () => {
     for (let round = 0; round < 20; round++) {
       const { videoId, tasks } = await plannedJob(await seedAccount(db));
@@ -453,7 +461,17 @@ describe('finishPlan', () => {
     expect(rows).toEqual([{ videoId: second.videoId }]);
   });
 
-  it('accepts exactly the limit, and refuses a source longer than the plan takes', async () => {
+  it('accepts exactly what is left of a limit', async () => {
+    const account = await seedAccount(db, { planId: 'free' });
+    await queueJob(account);
+    expect(await finishPlan(db, await mustClaim(), somePlan(14_400_000))).toBe('done');
+    await queueJob(account);
+    await mustClaim();
+    await mustClaim();
+    expect(await finishPlan(db, await mustClaim(), somePlan(3_600_000))).toBe('done');
+  });
+
+  it('accepts a source as long as the plan takes, and none that is longer', async () => {
     const account = await seedAccount(db, { planId: 'free' });
     await queueJob(account);
     expect(await finishPlan(db, await mustClaim(), somePlan(14_400_000))).toBe('done');
@@ -500,12 +518,14 @@ describe('finishPlan', () => {
 
     const failure = { code: 'unsupported_codec', message: 'No decoder.' } as const;
     await failTask(db, attemptOf(await mustClaim()), { kind: 'source', failure, message: '' });
+    // Charged again, it would not fit.
+    await db.query('update usage set upload_ms = 18000000');
     await db.transaction(async (tx) => {
       await moveVideo(tx, videoId, { type: 'team_retry' });
       await createEncodeJob(tx, { videoId, accountId: account.accountId });
     });
     expect(await finishPlan(db, await mustClaim(), somePlan(1_000))).toBe('done');
-    expect(await usage()).toEqual({ upload: 1_000, watched: 0, stored: 1_007, current: true });
+    expect(await usage()).toEqual({ upload: 18_000_000, watched: 0, stored: 1_007, current: true });
   });
 
   it('answers done to a repeated finish and plans only once', async () => {
