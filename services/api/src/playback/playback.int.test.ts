@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type PlaybackTokenResource } from '@millrace/contract';
+import { parseKeySet, verifyPlaybackToken } from '@millrace/domain';
+import { seedVideo } from '../testing/seed-video.ts';
+import {
+  adminToken,
+  type Answer,
+  createTenant,
+  createTestApi,
+  type Tenant,
+  type TestApi,
+} from '../testing/test-api.ts';
+
+const keys = parseKeySet(`p1:${'p'.repeat(32)}`);
+
+let api: TestApi;
+let me: Tenant;
+let domain: string;
+let count = 0;
+
+beforeAll(async () => {
+  api = await createTestApi({ config: { PLAYBACK_KEYS: keys } });
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  me = await createTenant(api);
+  domain = await verified(me);
+});
+
+async function verified({ projectId }: Tenant): Promise<string> {
+  const hostname = `site${++count}.example.com`;
+  await api.operator.addDomain({ projectId, hostname, verified: true });
+  return hostname;
+}
+
+const outcome = ({ status, problem }: Answer): string =>
+  status < 400 ? String(status) : `${status} ${problem.code}`;
+const ask = (
+  videoId: string,
+  body: object = {},
+  bearer = me.playback,
+): Promise<Answer<PlaybackTokenResource>> =>
+  api.ask<PlaybackTokenResource>(`POST /v1/projects/${me.projectId}/videos/${videoId}/playback-tokens`, {
+    bearer,
+    body: { domain, ...body },
+  });
+
+describe('a playback token', () => {
+  it('names one video, one domain and its end, and comes in the URLs that need it', async () => {
+    const videoId = await seedVideo(api.store, me, { durationMs: 90_500 });
+    const before = api.now().getTime();
+    const { status, body } = await ask(videoId);
+    expect(status).toBe(201);
+    const { token, expiresAt } = body;
+    const claims = verifyPlaybackToken(token, keys);
+    expect(claims).toEqual({ kind: 'playback', videoId, domain, expiresAt: new Date(expiresAt) });
+    const lifeMs = Date.parse(expiresAt) - before;
+    expect(lifeMs).toBeGreaterThanOrEqual(3_691_000);
+    expect(lifeMs).toBeLessThan(3_691_000 + 10_000);
+    expect(body).toEqual({
+      token,
+      expiresAt,
+      embedUrl: `https://cdn.example.com/e/${videoId}?token=${token}`,
+      thumbnailUrl: `https://cdn.example.com/v/${videoId}/poster.jpg?token=${token}`,
+      playlistUrl: `https://cdn.example.com/v/${videoId}/master.m3u8?token=${token}`,
+    });
+  });
+
+  it.each([60, 86_400])('lives %d seconds when asked to', async (expiresInSeconds) => {
+    const before = api.now().getTime();
+    const { body } = await ask(await seedVideo(api.store, me), { expiresInSeconds });
+    const lifeMs = Date.parse(body.expiresAt) - before;
+    expect(lifeMs).toBeGreaterThanOrEqual(expiresInSeconds * 1000);
+    expect(lifeMs).toBeLessThan(expiresInSeconds * 1000 + 10_000);
+  });
+
+  it('has a playlist URL only on plans with white label', async () => {
+    const videoId = await seedVideo(api.store, me);
+    for (const [planId, planStatus, has] of [
+      ['pro', 'active', true],
+      ['starter', 'active', false],
+      ['free', 'active', false],
+      ['pro', 'canceled', false],
+    ] as const) {
+      await api.operator.setPlan({ accountId: me.accountId, planId, planStatus });
+      const { status, body } = await ask(videoId);
+      expect(status).toBe(201);
+      expect('playlistUrl' in body).toBe(has);
+    }
+  });
+
+  it('is for full keys and sessions too, takes any spelling of the domain, and ignores viewerIp', async () => {
+    const videoId = await seedVideo(api.store, me);
+    const upper = `${domain.toUpperCase()}.`;
+    const { status, body } = await ask(videoId, { domain: upper, viewerIp: '192.0.2.1' }, me.full);
+    expect(status).toBe(201);
+    expect(verifyPlaybackToken(body.token, keys)?.domain).toBe(domain);
+    const path = `POST /v1/projects/${me.projectId}/videos/${videoId}/playback-tokens`;
+    expect((await api.ask(path, { cookie: me.cookie, body: { domain } })).status).toBe(201);
+  });
+});
+
+describe('no playback token', () => {
+  it('for a domain that is not verified on this very project, now', async () => {
+    const videoId = await seedVideo(api.store, me);
+    const pending = `pending${++count}.example.com`;
+    await api.operator.addDomain({ projectId: me.projectId, hostname: pending });
+    const theirs = await verified(await createTenant(api));
+    for (const other of ['unknown.example.com', `sub.${domain}`, pending, theirs]) {
+      const { status, problem } = await ask(videoId, { domain: other });
+      expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([
+        403,
+        'domain_not_verified',
+        'domain',
+      ]);
+    }
+    await api.store.query(`update domains set status = 'lapsed' where hostname = $1`, [domain]);
+    expect(outcome(await ask(videoId))).toBe('403 domain_not_verified');
+  });
+
+  it.each(['uploading', 'processing', 'failed'] as const)('for a video that is %s', async (status) => {
+    expect(outcome(await ask(await seedVideo(api.store, me, { status })))).toBe('409 video_not_ready');
+  });
+
+  it('for a held video, until the hold ends', async () => {
+    const videoId = await seedVideo(api.store, me);
+    const hold = `internal:/admin/videos/${videoId}/hold`;
+    await api.ask(`POST ${hold}`, { bearer: adminToken, body: {} });
+    expect(outcome(await ask(videoId))).toBe('409 video_not_ready');
+    await api.ask(`DELETE ${hold}`, { bearer: adminToken });
+    expect(outcome(await ask(videoId))).toBe('201');
+  });
+
+  it('for a free account that has used its watched minutes in this period', async () => {
+    await api.operator.setPlan({ accountId: me.accountId, planId: 'free' });
+    const videoId = await seedVideo(api.store, me);
+    const watched = (ms: number): Promise<unknown> =>
+      api.store.query('update usage set watched_ms = $2 where account_id = $1', [me.accountId, ms]);
+    await watched(5_000 * 60_000 - 1);
+    expect(outcome(await ask(videoId))).toBe('201');
+    await watched(5_000 * 60_000);
+    expect(outcome(await ask(videoId))).toBe('403 plan_limit_reached');
+    await api.store.query(
+      `update usage set period_start = period_start - interval '2 months', period_end = period_end - interval '2 months'
+       where account_id = $1`,
+      [me.accountId],
+    );
+    expect(outcome(await ask(videoId))).toBe('201');
+    await watched(600_000 * 60_000);
+    await api.operator.setPlan({ accountId: me.accountId, planId: 'pro' });
+    expect(outcome(await ask(videoId))).toBe('201');
+  });
+
+  it.each<[object, string]>([
+    [{ domain: undefined }, 'domain'],
+    [{ domain: 'https://example.com' }, 'domain'],
+    [{ domain: 'example.com:443' }, 'domain'],
+    [{ domain: '192.0.2.1' }, 'domain'],
+    [{ expiresInSeconds: 59 }, 'expiresInSeconds'],
+    [{ expiresInSeconds: 86_401 }, 'expiresInSeconds'],
+    [{ expiresInSeconds: 100.5 }, 'expiresInSeconds'],
+    [{ expiresInSeconds: '100' }, 'expiresInSeconds'],
+    [{ ttl: 100 }, 'ttl'],
+  ])('for the body %j: 400 naming the field', async (body, path) => {
+    const { status, problem } = await ask(await seedVideo(api.store, me), body);
+    expect([status, problem.code]).toEqual([400, 'invalid_request']);
+    expect(problem.errors?.map((error) => error.path)).toEqual([path]);
+  });
+
+  it('ever in a log', async () => {
+    const { body } = await ask(await seedVideo(api.store, me));
+    expect(api.log.text()).not.toContain(body.token);
+  });
+});
