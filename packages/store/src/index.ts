@@ -112,3 +112,4 @@ export {
   updateProject,
 } from './projects.ts';
 export { createSession, findSessionHolder, type SessionHolder, touchSession } from './sessions.ts';
+export { accountUsage, type AccountUsage } from './account-usage.ts';

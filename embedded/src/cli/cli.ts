@@ -1,0 +1,145 @@
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ProblemError } from '@millrace/contract';
+import { createLogger, type Logger } from '@millrace/platform';
+import { openRecord, type Record } from '../compose/record.ts';
+import { readRunFile } from '../data-folder/run-file.ts';
+import { PostgresError, startPostgres } from '../postgres/index.ts';
+import { type Command, CommandUsageError, commands, type Flags } from './commands.ts';
+
+/**
+ * Runs one command on a data folder, whether its service runs or not. Prints one JSON document on standard output;
+ * errors go to standard error.
+ * @returns the exit code: 0, 1 when the command failed, 2 for wrong usage
+ */
+export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const logger = createLogger({
+    service: 'cli',
+    level: env['LOG_LEVEL'] === 'debug' ? 'debug' : 'error',
+    destination: process.stderr,
+  });
+  try {
+    const call = parseCall(args);
+    if (call === 'help') {
+      process.stdout.write(usageOf());
+      return 0;
+    }
+    const result = await runCommand(call, logger);
+    process.stdout.write(`${JSON.stringify(result, null, call.json ? undefined : 2)}\n`);
+    return 0;
+  } catch (error) {
+    if (error instanceof CommandUsageError) {
+      process.stderr.write(`${error.message}\n\n${usageOf()}`);
+      return 2;
+    }
+    process.stderr.write(`${describe(error)}\n`);
+    return 1;
+  }
+}
+
+interface Call {
+  dataDir: string;
+  json: boolean;
+  command: Command;
+  values: readonly string[];
+  flags: Flags;
+}
+
+function parseCall(args: readonly string[]): Call | 'help' {
+  if (args.length === 0 || args.includes('--help')) return 'help';
+  const first = args.findIndex((arg, i) => !arg.startsWith('-') && args[i - 1] !== '--data');
+  const words = args.slice(Math.max(first, 0));
+  const two = `${words[0] ?? ''} ${words[1] ?? ''}`;
+  const name = Object.hasOwn(commands, two) ? two : (words[0] ?? '');
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (first < 0 || !command)
+    throw new CommandUsageError(`there is no command "${words.slice(0, 2).join(' ')}"`);
+  const rest = [...args.slice(0, first), ...words.slice(name.split(' ').length)];
+  const { values, positionals } = parseFlags(command, rest);
+  if (positionals.length !== command.values.length) {
+    throw new CommandUsageError(`${name} takes ${command.values.join(' ') || 'no values'}`);
+  }
+  for (const flag of command.required ?? []) {
+    if (typeof values[flag] !== 'string') throw new CommandUsageError(`${name} needs --${flag}`);
+  }
+  const { data, json, ...flags } = values;
+  return {
+    dataDir: resolve(typeof data === 'string' ? data : '.millrace'),
+    json: json === true,
+    command,
+    values: positionals,
+    flags,
+  };
+}
+
+function parseFlags(command: Command, args: string[]): { values: Flags; positionals: string[] } {
+  const withValue = [...(command.required ?? []), ...(command.optional ?? []), 'data'];
+  const switches = [...(command.switches ?? []), 'json'];
+  const options = Object.fromEntries<{ type: 'string' | 'boolean' }>([
+    ...withValue.map((name): [string, { type: 'string' }] => [name, { type: 'string' }]),
+    ...switches.map((name): [string, { type: 'boolean' }] => [name, { type: 'boolean' }]),
+  ]);
+  try {
+    const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
+    return { values: values, positionals };
+  } catch (error) {
+    throw new CommandUsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function runCommand({ dataDir, command, values, flags }: Call, logger: Logger): Promise<unknown> {
+  let opened: { record: Record; close(): Promise<void> } | undefined;
+  const record = async (): Promise<Record> => (opened ??= await openDataFolder(dataDir, logger)).record;
+  try {
+    return await command.run({ dataDir, record, logger }, values, flags);
+  } finally {
+    await opened?.close();
+  }
+}
+
+/** The record of a data folder: its running service's, else by a PostgreSQL of our own for as long as we need it. */
+async function openDataFolder(
+  dataDir: string,
+  logger: Logger,
+): Promise<{ record: Record; close(): Promise<void> }> {
+  const running = readRunFile(dataDir);
+  if (running) {
+    const record = await openRecord(running.connectionString, logger).catch(() => null);
+    // A service that was killed leaves its file behind.
+    if (record) return { record, close: () => record.close() };
+  }
+  const postgres = await startPostgres({ dataDir, logger, role: 'command' });
+  try {
+    const record = await openRecord(postgres.connectionString, logger);
+    return {
+      record,
+      close: async () => {
+        await record.close();
+        await postgres.stop();
+      },
+    };
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+}
+
+function usageOf(): string {
+  const lines = Object.entries(commands).map(([name, command]) => {
+    const words = [
+      name,
+      ...command.values,
+      ...(command.required ?? []).map((flag) => `--${flag} ${flag.toUpperCase()}`),
+      ...(command.optional ?? []).map((flag) => `[--${flag} ${flag.toUpperCase()}]`),
+      ...(command.switches ?? []).map((flag) => `[--${flag}]`),
+    ];
+    return `  ${words.join(' ')}`;
+  });
+  return `usage: npm run -s millrace -- [--data DIR] <noun> <verb> [flags] [--json]\n\n${lines.join('\n')}\n`;
+}
+
+function describe(error: unknown): string {
+  if (error instanceof ProblemError) return `${error.code}: ${error.message}`;
+  if (error instanceof PostgresError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

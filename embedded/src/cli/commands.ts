@@ -1,0 +1,174 @@
+import { createOperator, holdVideo, liftVideo, removeVideo } from '@millrace/api';
+import { replayDead } from '@millrace/bus';
+import { topics } from '@millrace/contract';
+import { type Logger, systemClock } from '@millrace/platform';
+import { accountUsage } from '@millrace/store';
+import { type Record } from '../compose/record.ts';
+import { changeDevTxt } from '../dev/dev-zone.ts';
+
+/** What a command works on. */
+export interface CommandContext {
+  dataDir: string;
+  /** Opens the record of the data folder, of the running service or by itself, at the first use. */
+  record: () => Promise<Record>;
+  logger: Logger;
+}
+
+/** A command's flags: `true` for a switch that was given. */
+export type Flags = Readonly<{ [name: string]: string | boolean | undefined }>;
+
+export interface Command {
+  /** Names of the values after noun and verb. */
+  values: readonly string[];
+  /** Flags with a value that must be given, flags with a value that may be, and switches. */
+  required?: readonly string[];
+  optional?: readonly string[];
+  switches?: readonly string[];
+  /** Returns the JSON document to print. */
+  run(context: CommandContext, values: readonly string[], flags: Flags): Promise<unknown>;
+}
+
+const text = (flags: Flags, name: string): string | undefined => {
+  const value = flags[name];
+  return typeof value === 'string' ? value : undefined;
+};
+const given = (flags: Flags, name: string): string => text(flags, name) ?? '';
+const operator = async (context: CommandContext) =>
+  createOperator({ store: (await context.record()).store, clock: systemClock });
+const teamFlags = { optional: ['reason'], switches: ['legal'] } as const;
+const team = (flags: Flags) => ({
+  reason: text(flags, 'reason') ?? null,
+  legal: flags['legal'] === true,
+  actor: 'operator',
+});
+
+/** Every command of the operator's command line by `noun verb`; a lone noun has no verb. */
+export const commands: Readonly<{ [name: string]: Command }> = {
+  'account create': {
+    values: [],
+    required: ['name', 'email'],
+    optional: ['plan'],
+    run: async (context, _values, flags) => {
+      const planId = text(flags, 'plan');
+      return (await operator(context)).createAccount({
+        name: given(flags, 'name'),
+        email: given(flags, 'email'),
+        ...(planId === undefined ? {} : { planId }),
+      });
+    },
+  },
+  'account plan': {
+    values: ['ACCOUNT', 'PLAN'],
+    run: async (context, [accountId = '', planId = '']) =>
+      (await operator(context)).setPlan({ accountId, planId }),
+  },
+  'account ban': {
+    values: ['ACCOUNT'],
+    optional: ['reason'],
+    switches: ['lift'],
+    run: async (context, [accountId = ''], flags) => {
+      const reason = text(flags, 'reason');
+      return (await operator(context)).banAccount({
+        accountId,
+        banned: flags['lift'] !== true,
+        ...(reason === undefined ? {} : { reason }),
+      });
+    },
+  },
+  'session create': {
+    values: [],
+    required: ['user'],
+    run: async (context, _values, flags) =>
+      (await operator(context)).createSession({ userId: given(flags, 'user') }),
+  },
+  'project create': {
+    values: [],
+    required: ['account', 'name'],
+    run: async (context, _values, flags) =>
+      (await operator(context)).createProject({
+        accountId: given(flags, 'account'),
+        name: given(flags, 'name'),
+      }),
+  },
+  'key create': {
+    values: [],
+    required: ['project'],
+    optional: ['scope', 'name'],
+    run: async (context, _values, flags) => {
+      const scope = text(flags, 'scope') ?? 'full';
+      if (scope !== 'full' && scope !== 'playback')
+        throw new CommandUsageError('--scope is full or playback');
+      return (await operator(context)).createApiKey({
+        projectId: given(flags, 'project'),
+        name: text(flags, 'name') ?? 'command line',
+        scope,
+      });
+    },
+  },
+  'domain add': {
+    values: [],
+    required: ['project', 'hostname'],
+    switches: ['verified'],
+    run: async (context, _values, flags) =>
+      (await operator(context)).addDomain({
+        projectId: given(flags, 'project'),
+        hostname: given(flags, 'hostname'),
+        verified: flags['verified'] === true,
+      }),
+  },
+  'dev txt': {
+    values: ['NAME', 'VALUE'],
+    switches: ['delete'],
+    run: ({ dataDir }, [name = '', value = ''], flags) =>
+      Promise.resolve(changeDevTxt(dataDir, { name, value, remove: flags['delete'] === true })),
+  },
+  'video hold': {
+    values: ['VIDEO'],
+    ...teamFlags,
+    run: async (context, [videoId = ''], flags) =>
+      holdVideo((await context.record()).store, { videoId, ...team(flags) }),
+  },
+  'video lift': {
+    values: ['VIDEO'],
+    run: async (context, [videoId = '']) =>
+      liftVideo((await context.record()).store, { videoId, actor: 'operator' }),
+  },
+  'video remove': {
+    values: ['VIDEO'],
+    ...teamFlags,
+    run: async (context, [videoId = ''], flags) => {
+      await removeVideo((await context.record()).store, { videoId, ...team(flags) });
+      return { removed: videoId };
+    },
+  },
+  'usage show': {
+    values: ['ACCOUNT'],
+    run: async (context, [accountId = '']) =>
+      (await context.record()).store.transaction((tx) => accountUsage(tx, accountId)),
+  },
+  migrate: {
+    values: [],
+    // Opening the record is what brings it up to date.
+    run: async (context) => {
+      await context.record();
+      return { migrated: true };
+    },
+  },
+  topics: {
+    values: [],
+    run: async (context) => {
+      const { bus } = await context.record();
+      const names = Object.values(topics).map((topic) => topic.name);
+      const partitions = await Promise.all(names.map((name) => bus.partitions(name)));
+      return { data: names.map((name, i) => ({ name, partitions: partitions[i] })) };
+    },
+  },
+  'dead replay': {
+    values: ['TOPIC'],
+    run: async (context, [topic = '']) =>
+      replayDead((await context.record()).bus, topic, { logger: context.logger }),
+  },
+};
+
+/** The command line was not used as its usage says. */
+export class CommandUsageError extends Error {}

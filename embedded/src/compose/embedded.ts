@@ -1,0 +1,162 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseKeySet } from '@millrace/domain';
+import { createFolderObjectStore, createFolderStoreServer, type FolderObjectStore } from '@millrace/objects';
+import { type Logger, startServices, systemClock } from '@millrace/platform';
+import { type EmbeddedConfig } from '../config.ts';
+import { writeJsonFile } from '../data-folder/json-file.ts';
+import { choosePorts } from '../data-folder/ports.ts';
+import { removeRunFile, writeRunFile } from '../data-folder/run-file.ts';
+import { loadSecrets, type Secrets } from '../data-folder/secrets.ts';
+import { startDevDns } from '../dev/dev-zone.ts';
+import { startPostgres } from '../postgres/index.ts';
+import { openRecord } from './record.ts';
+import { createServiceSet } from './service-set.ts';
+
+export interface EmbeddedOptions {
+  dataDir: string;
+  /** Written when all of it is ready, removed at the stop. */
+  readyFile?: string;
+  dev: boolean;
+  config: EmbeddedConfig;
+  env: NodeJS.ProcessEnv;
+  logger: Logger;
+  signal: AbortSignal;
+}
+
+/** What the ready file holds. */
+export interface ReadyFile {
+  api: string;
+  cdn: string;
+  admin: string;
+  ops: { [service: string]: string };
+  dns: string | null;
+  adminToken: string | null;
+}
+
+export interface Embedded {
+  ready: ReadyFile;
+  /** Resolves when the database ended by itself: nothing works without it. */
+  databaseGone: Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Things to undo, last first; one that fails does not keep the others. */
+class Undo {
+  readonly #steps: (() => unknown)[] = [];
+  readonly #logger: Logger;
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+  add(step: () => unknown): void {
+    this.#steps.push(step);
+  }
+  async run(): Promise<void> {
+    for (const step of this.#steps.splice(0).reverse()) {
+      try {
+        await step();
+      } catch (error) {
+        this.#logger.error({ err: error }, 'did not stop cleanly');
+      }
+    }
+  }
+}
+
+/** Starts everything in one process and resolves when it is ready; undoes what was started when it cannot. */
+export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  const undo = new Undo(options.logger);
+  try {
+    return await start(options, undo);
+  } catch (error) {
+    await undo.run();
+    throw error;
+  }
+}
+
+async function start(options: EmbeddedOptions, undo: Undo): Promise<Embedded> {
+  const { dataDir, config, logger, signal } = options;
+  mkdirSync(dataDir, { recursive: true });
+  const postgres = await startPostgres({ dataDir, logger });
+  undo.add(() => postgres.stop());
+  signal.throwIfAborted();
+
+  const record = await openRecord(postgres.connectionString, logger);
+  undo.add(() => record.close());
+  // The lock on the data folder says that nobody else runs: what an earlier run still leases is free.
+  await record.bus.evictOtherBoots();
+
+  const secrets = loadSecrets(dataDir);
+  const host = config.MILLRACE_HOST;
+  const ports = await choosePorts(
+    dataDir,
+    host,
+    {
+      api: config.API_PORT,
+      internal: config.API_INTERNAL_PORT,
+      cdn: config.CDN_PORT,
+      upload: config.UPLOAD_PORT,
+    },
+    logger,
+  );
+  const urlOf = (port: number): string => `http://${host}:${port}`;
+  const urls = {
+    api: config.API_URL ?? urlOf(ports.api),
+    cdn: config.CDN_URL ?? urlOf(ports.cdn),
+    docs: config.DOCS_URL ?? urlOf(ports.api),
+  };
+  const objects = await openObjects(options, { secrets, port: ports.upload }, undo);
+  const dns = options.dev ? await startDevDns(dataDir, host) : undefined;
+  undo.add(() => dns?.close());
+
+  const set = createServiceSet({
+    ...{ config, env: options.env, dataDir, secrets, ports, urls, record, objects },
+    connectionString: postgres.connectionString,
+    dns: dns?.address,
+  });
+  undo.add(() => set.closeOps());
+  const ops = await set.listenOps();
+  const started = await startServices(set.services, { signal, logger });
+  undo.add(() => started.stop());
+
+  const ready: ReadyFile = {
+    api: urls.api,
+    cdn: urls.cdn,
+    admin: urlOf(ports.internal),
+    ops,
+    dns: dns?.address ?? null,
+    adminToken: options.dev ? secrets.adminToken : null,
+  };
+  announce(options, { ready, connectionString: postgres.connectionString }, undo);
+  return { ready, databaseGone: postgres.exited, stop: () => undo.run() };
+}
+
+async function openObjects(
+  { dataDir, config, logger }: EmbeddedOptions,
+  { secrets, port }: { secrets: Secrets; port: number },
+  undo: Undo,
+): Promise<FolderObjectStore> {
+  const objects = await createFolderObjectStore({
+    root: join(dataDir, 'objects'),
+    publicUrl: config.UPLOAD_URL ?? `http://${config.MILLRACE_HOST}:${port}`,
+    keys: parseKeySet(secrets.uploadUrlKeys),
+    clock: systemClock,
+    logger,
+  });
+  undo.add(() => objects.close());
+  const server = createFolderStoreServer({ store: objects, host: config.MILLRACE_HOST, port, logger });
+  await startServices([server], { signal: new AbortController().signal, logger });
+  undo.add(() => server.stop());
+  return objects;
+}
+
+function announce(
+  { dataDir, readyFile }: EmbeddedOptions,
+  { ready, connectionString }: { ready: ReadyFile; connectionString: string },
+  undo: Undo,
+): void {
+  writeRunFile(dataDir, { connectionString });
+  undo.add(() => removeRunFile(dataDir));
+  if (readyFile === undefined) return;
+  writeJsonFile(readyFile, ready);
+  undo.add(() => rmSync(readyFile, { force: true }));
+}

@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { type Logger } from '@millrace/platform';
+import { z } from 'zod';
+import { readJsonFile, writeJsonFile } from './json-file.ts';
+
+const schema = z.record(z.string(), z.number().int().min(1).max(65_535));
+
+/**
+ * A port for each name: the configured one, else the one that this data folder had last time, else a free one. Part
+ * URLs and playback addresses that are already out keep working over a restart.
+ * @param wanted configured ports; 0 for any
+ */
+export async function choosePorts<Name extends string>(
+  dataDir: string,
+  host: string,
+  wanted: Readonly<Record<Name, number>>,
+  logger: Logger,
+): Promise<Record<Name, number>> {
+  const path = join(dataDir, 'ports.json');
+  const remembered = schema.safeParse(readJsonFile(path)).data ?? {};
+  const chosen: Record<string, number> = {};
+  for (const [name, configured] of Object.entries<number>(wanted)) {
+    if (configured !== 0) chosen[name] = configured;
+    else
+      chosen[name] = await rememberedOrFree(host, remembered[name], (port) => {
+        logger.warn({ name, port }, 'the port of the last run is taken, so its addresses change');
+      });
+  }
+  writeJsonFile(path, { ...remembered, ...chosen });
+  return chosen;
+}
+
+async function rememberedOrFree(
+  host: string,
+  remembered: number | undefined,
+  onTaken: (port: number) => void,
+): Promise<number> {
+  if (remembered !== undefined) {
+    const port = await probe(host, remembered).catch(() => null);
+    if (port !== null) return port;
+    onTaken(remembered);
+  }
+  return probe(host, 0);
+}
+
+/** Opens the port and lets it go again; 0 finds a free one. */
+async function probe(host: string, port: number): Promise<number> {
+  const server = createServer();
+  server.listen(port, host);
+  await once(server, 'listening');
+  const { port: found } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return found;
+}

@@ -1,0 +1,19 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { readJsonFile, writeJsonFile } from './json-file.ts';
+
+const schema = z.object({ connectionString: z.string() });
+
+/** How the command line reaches the record of a running service. For the folder's owner alone. */
+export type RunFile = z.output<typeof schema>;
+
+const pathOf = (dataDir: string): string => join(dataDir, 'run.json');
+
+export const writeRunFile = (dataDir: string, run: RunFile): void => writeJsonFile(pathOf(dataDir), run);
+
+export const removeRunFile = (dataDir: string): void => rmSync(pathOf(dataDir), { force: true });
+
+/** Undefined while no service runs, or it is still starting. */
+export const readRunFile = (dataDir: string): RunFile | undefined =>
+  schema.safeParse(readJsonFile(pathOf(dataDir))).data;

@@ -1,0 +1,93 @@
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ConfigError, createLogger, loadConfig, type Logger } from '@millrace/platform';
+import { type Embedded, startEmbedded } from './compose/embedded.ts';
+import { embeddedConfig } from './config.ts';
+import { PostgresError } from './postgres/index.ts';
+
+const usage = 'usage: npm start -- [--data DIR] [--ready-file FILE] [--dev]';
+/** One Ctrl-C may arrive several times, through npm and the terminal: those count as one. */
+const sameSignalMs = 1_000;
+const stopTimeoutMs = 30_000;
+
+/**
+ * Runs the embedded service until SIGINT or SIGTERM; a second signal ends it at once.
+ * @returns the exit code: 0 after a clean stop, 1 when it cannot run, 2 for wrong usage
+ */
+export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const flags = readFlags(args);
+  if (flags === null) {
+    process.stderr.write(`${usage}\n`);
+    return 2;
+  }
+  const stopping = stopOnSignals();
+  let logger: Logger | undefined;
+  try {
+    const config = loadConfig(embeddedConfig, env);
+    if (flags.dev && config.NODE_ENV === 'production')
+      throw new UsageError('--dev is refused with NODE_ENV=production');
+    logger = createLogger({ service: 'embedded', level: config.LOG_LEVEL });
+    const embedded = await startEmbedded({ ...flags, config, env, logger, signal: stopping });
+    process.stderr.write(`millrace is ready: API ${embedded.ready.api}, CDN ${embedded.ready.cdn}\n`);
+    return await untilStopped(embedded, stopping, logger);
+  } catch (error) {
+    if (stopping.aborted) return 0;
+    if (isOperatorsProblem(error)) process.stderr.write(`millrace: ${error.message}\n`);
+    else (logger ?? createLogger({ service: 'embedded' })).error({ err: error }, 'could not run');
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+class UsageError extends Error {}
+
+const isOperatorsProblem = (error: unknown): error is Error =>
+  error instanceof ConfigError || error instanceof PostgresError || error instanceof UsageError;
+
+function readFlags(args: readonly string[]): { dataDir: string; dev: boolean; readyFile?: string } | null {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: { data: { type: 'string' }, 'ready-file': { type: 'string' }, dev: { type: 'boolean' } },
+    });
+    const readyFile = values['ready-file'];
+    return {
+      dataDir: resolve(values.data ?? '.millrace'),
+      dev: values.dev ?? false,
+      ...(readyFile === undefined ? {} : { readyFile: resolve(readyFile) }),
+    };
+  } catch {
+    return null;
+  }
+}
+
+/** Aborts at the first SIGINT or SIGTERM; a later one ends the process. */
+function stopOnSignals(): AbortSignal {
+  const stop = new AbortController();
+  let firstAt = 0;
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (!stop.signal.aborted) {
+      firstAt = Date.now();
+      stop.abort(new Error(`got ${name}`));
+    } else if (Date.now() - firstAt > sameSignalMs) {
+      process.exit(130);
+    }
+  };
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  return stop.signal;
+}
+
+async function untilStopped(embedded: Embedded, stopping: AbortSignal, logger: Logger): Promise<number> {
+  const asked = new Promise<'asked'>((resolve) => {
+    if (stopping.aborted) resolve('asked');
+    stopping.addEventListener('abort', () => resolve('asked'), { once: true });
+  });
+  const why = await Promise.race([asked, embedded.databaseGone.then(() => 'database gone' as const)]);
+  if (why !== 'asked') logger.error({}, 'the database ended by itself; stopping');
+  const late = setTimeout(() => {
+    logger.error({ stopTimeoutMs }, 'stopping took too long');
+    process.exit(1);
+  }, stopTimeoutMs);
+  await embedded.stop();
+  clearTimeout(late);
+  return why === 'asked' ? 0 : 1;
+}
