@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createMetrics } from '@millrace/platform';
 import { captureLogger, createTestDatabase, type TestDatabase, waitFor } from '@millrace/testing';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createDatabase, type Database, DatabaseUnavailableError, isUniqueViolation } from './db.ts';
@@ -131,6 +132,14 @@ describe('lost connections', () => {
     await other.close();
   });
 
+  it('begins a transaction after a restart, though every pooled connection is dead', async () => {
+    const pids = await Promise.all([1, 2, 3, 4].map(() => pidOf(db)));
+    const other = createDatabase({ connectionString: test.connectionString, max: 1, logger: log.logger });
+    await other.query('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [pids]);
+    await expect(db.transaction((tx) => tx.query('select 1'))).resolves.toMatchObject({ rowCount: 1 });
+    await other.close();
+  });
+
   it('survives the end of a connection between two statements of a transaction', async () => {
     const killed = db.transaction(async (tx) => {
       const pid = await pidOf(tx);
@@ -151,7 +160,9 @@ describe('lost connections', () => {
     await expect(nobody.transaction(() => Promise.resolve())).rejects.toThrow(DatabaseUnavailableError);
     await nobody.close();
 
+    const metrics = createMetrics({ service: 'test' });
     const small = createDatabase({
+      metrics,
       connectionString: test.connectionString,
       max: 1,
       connectTimeoutMs: 300,
@@ -162,8 +173,12 @@ describe('lost connections', () => {
       await release.promise;
     });
     await expect(small.query('select 1')).rejects.toThrow(DatabaseUnavailableError);
+    const waiting = small.query('select 1');
+    await waitFor(async () => /^millrace_db_waiting\{.*\} 1$/m.test(await metrics.render()));
+    expect(await metrics.render()).toMatch(/^millrace_db_connections\{.*\} 1$/m);
     release.resolve(undefined);
     await holding;
+    await waiting;
     await expect(small.query('select 1')).resolves.toMatchObject({ rowCount: 1 });
     await small.close();
   });

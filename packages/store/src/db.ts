@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Logger } from '@millrace/platform';
+import { type Logger, type Metrics } from '@millrace/platform';
 import { DatabaseError, Pool, type PoolClient, type QueryConfig, types } from 'pg';
 
 /** What repository functions take: a pool or a transaction. */
@@ -50,6 +50,8 @@ export interface DatabaseOptions {
   /** How long a request waits for a connection, in milliseconds; 5 s unless told. */
   connectTimeoutMs?: number;
   logger: Logger;
+  /** Shows how full the pool is. */
+  metrics?: Metrics;
 }
 
 /** How much longer than the server's own limit the client waits before it gives up on a silent network. */
@@ -79,8 +81,12 @@ export function createDatabase(options: DatabaseOptions): Database {
   pool.on('error', (error) => {
     options.logger.warn({ err: error }, 'database connection lost while idle');
   });
+  const { metrics } = options;
+  metrics?.observe('millrace_db_connections', 'Connections to the record.', () => pool.totalCount);
+  metrics?.observe('millrace_db_idle_connections', 'Connections that nobody uses.', () => pool.idleCount);
+  metrics?.observe('millrace_db_waiting', 'Who waits for a connection.', () => pool.waitingCount);
   return {
-    query: (text, values, name) => runOnPool(pool, text, values, name),
+    query: (text, values, name) => onLiveConnection(pool, wasRefused, () => run(pool, text, values, name)),
     transaction: (work) => transact(pool, work),
     close: () => pool.end(),
   };
@@ -123,22 +129,35 @@ async function run<Row>(
   }
 }
 
-/** A server that is shut down ends idle connections with this; as the answer to a statement it means: not run. */
-const endedByServer = '57P01';
-
-// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters
-async function runOnPool<Row>(
+/**
+ * Tries again while pooled connections turn out to be dead (after a restart all of them are): each try drops
+ * one, so there are at most as many as the pool holds.
+ */
+async function onLiveConnection<T>(
   pool: Pool,
-  ...statement: [string, (readonly unknown[])?, string?]
-): Promise<{ rows: Row[]; rowCount: number }> {
-  try {
-    return await run<Row>(pool, ...statement);
-  } catch (error) {
-    const { cause } = error as Error;
-    if (!(cause instanceof DatabaseError) || cause.code !== endedByServer) throw error;
-    return run<Row>(pool, ...statement);
+  isDead: (error: unknown) => boolean,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  for (let dead = 0; ; dead++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (dead === pool.options.max || !isDead(error)) throw error;
+    }
   }
 }
+
+/** As the answer to a statement, a server's last word on a connection means that the statement was not run. */
+const wasRefused = (error: unknown): boolean =>
+  error instanceof DatabaseUnavailableError &&
+  error.cause instanceof DatabaseError &&
+  error.cause.code === '57P01';
+
+/** The connection is gone; whether the statement was run is not known, which matters nothing for `begin`. */
+const wasCut = (error: unknown): boolean =>
+  wasRefused(error) ||
+  (error instanceof DatabaseUnavailableError &&
+    /connection terminated|not queryable|ECONNRESET|EPIPE/i.test(error.message));
 
 async function transact<T>(pool: Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -186,9 +205,9 @@ async function commit(client: PoolClient): Promise<void> {
   if (command !== 'COMMIT') throw new Error('a transaction went on after one of its statements failed');
 }
 
-/** A connection with a transaction open. A pooled connection may have died unnoticed: then once more. */
-async function begin(pool: Pool): Promise<PoolClient> {
-  for (let attempt = 1; ; attempt++) {
+/** A connection with a transaction open. */
+const begin = (pool: Pool): Promise<PoolClient> =>
+  onLiveConnection(pool, wasCut, async () => {
     const client = await pool.connect().catch((error: unknown) => {
       throw translate(error);
     });
@@ -199,12 +218,11 @@ async function begin(pool: Pool): Promise<PoolClient> {
       return client;
     } catch (error) {
       client.release(error as Error);
-      if (attempt === 2 || !(error instanceof DatabaseUnavailableError)) throw error;
+      throw error;
     } finally {
       client.off('error', ignore);
     }
-  }
-}
+  });
 
 const isConflict = (error: unknown): boolean =>
   error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01');

@@ -2,18 +2,18 @@ import { type ApiKeyScope, type OperationId, type RouteDefinition, type Routes }
 import { type Handler } from '@millrace/platform';
 import { type Plan, type ProjectRow } from '@millrace/store';
 
-export interface KeyCaller {
+interface KeyCaller {
   kind: 'key';
   keyId: string;
   scope: ApiKeyScope;
   accountId: string;
 }
-export interface SessionCaller {
+interface SessionCaller {
   kind: 'session';
   userId: string;
   accountId: string;
 }
-export type CustomerCaller = KeyCaller | SessionCaller;
+type CustomerCaller = KeyCaller | SessionCaller;
 
 /** `actor` is what the audit log says. */
 export interface AdminCaller {
@@ -35,7 +35,7 @@ export interface AccountContext {
 }
 
 /** What the guard adds to a call, by the route. */
-export type ContextOf<R extends RouteDefinition> = R['path'] extends `/v1/projects/{projectId}${string}`
+type ContextOf<R extends RouteDefinition> = R['path'] extends `/v1/projects/{projectId}${string}`
   ? ProjectContext
   : R['auth'] extends readonly ['session']
     ? AccountContext

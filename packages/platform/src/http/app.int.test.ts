@@ -87,6 +87,7 @@ beforeAll(async () => {
     docsUrl: 'https://docs.example.com',
     newRequestId: () => `req_${Math.random().toString(36).slice(2)}`,
     checkAnswers: true,
+    deadlineMs: 400,
     logger: log.logger,
     metrics,
   });
@@ -445,6 +446,18 @@ describe('failures', () => {
     expect(log.lines.some((line) => line.level === 'error' && line.fields['requestId'] === requestId)).toBe(
       true,
     );
+  });
+
+  it('aborts a handler that takes too long, and tells its client to come back', async () => {
+    const aborted = Promise.withResolvers<unknown>();
+    handle = (call) => {
+      call.signal.addEventListener('abort', () => aborted.resolve(call.signal.reason));
+      return new Promise(() => undefined);
+    };
+    const answer = await postJson({ name: 'a' });
+    expectProblem(answer, 503, 'service_unavailable');
+    expect(answer.headers.get('retry-after')).toBe('1');
+    await aborted.promise;
   });
 
   it('aborts a handler whose client left, and answers nobody', async () => {

@@ -25,12 +25,13 @@ export interface HttpAppOptions {
   newRequestId: () => string;
   /** Compare every answer with its schema, and fail the request when it differs: in tests. */
   checkAnswers?: boolean;
+  /** How long a handler may take, in milliseconds, before its caller is told to come back; 60 s unless told. */
+  deadlineMs?: number;
   logger: Logger;
   metrics: Metrics;
 }
 
-/** How long a handler may take, in milliseconds, before the caller is told to come back. */
-const deadlineMs = 60_000;
+const defaultDeadlineMs = 60_000;
 
 /** What the first step of a request finds out and the later ones need. */
 interface RequestState {
@@ -144,7 +145,7 @@ async function serve(
   const leaving = new AbortController();
   const timer = setTimeout(() => {
     leaving.abort(new ProblemError('service_unavailable', { retryAfter: 1, detail: 'This took too long.' }));
-  }, deadlineMs);
+  }, options.deadlineMs ?? defaultDeadlineMs);
   response.once('close', () => {
     clearTimeout(timer);
     leaving.abort(new ClientGoneError('the client left'));
