@@ -1,0 +1,61 @@
+import {
+  type AccountPlaybackState,
+  type ErrorCode,
+  type VideoPlaybackState,
+  withinQuality,
+} from '@millrace/contract';
+import { isExpired, isOriginOf, originOfReferer } from '@millrace/domain';
+import { type RequestHead } from './http/head.ts';
+import { type Target } from './http/target.ts';
+import { type Tokens, type VerifiedToken } from './tokens.ts';
+
+/**
+ * The checks of the contract ("Playback protection", check order). The first failure wins; `admit` makes those
+ * that need the request alone, `permit` those that need the state of video and account.
+ */
+
+/** A request that may not be answered, with the code that says why. */
+export interface Refusal {
+  refused: ErrorCode;
+}
+
+export interface AdmitRules {
+  tokens: Tokens;
+  /** The CDN's own origin: the embed page on it plays as the token's domain does. */
+  ownOrigin: string;
+}
+
+/** Token and origin, in the contract's order. Gives the verified token. */
+export function admit(
+  target: Target,
+  presented: readonly string[],
+  head: Pick<RequestHead, 'origin' | 'referer'>,
+  now: Date,
+  { tokens, ownOrigin }: AdmitRules,
+): VerifiedToken | Refusal {
+  const [text = ''] = presented;
+  if (text === '' && presented.length < 2) return { refused: 'token_missing' };
+  const token = presented.length === 1 ? tokens.verify(text) : null;
+  if (token === null || token.claims.videoId !== target.videoId) return { refused: 'token_invalid' };
+  if (isExpired(token.claims, now)) {
+    tokens.forget(token);
+    return { refused: 'token_expired' };
+  }
+  const origin = head.origin ?? (head.referer === null ? null : originOfReferer(head.referer));
+  if (origin === null) return { refused: 'origin_missing' };
+  const allowed = isOriginOf(origin, token.claims.domain) || origin.toLowerCase() === ownOrigin;
+  return allowed ? token : { refused: 'domain_mismatch' };
+}
+
+/** What the record says of a video and its account; null where it knows nothing. */
+export interface PlaybackView {
+  video: VideoPlaybackState | null;
+  account: AccountPlaybackState | null;
+}
+
+/** Null when the states allow what is asked for. A video or account that the record does not know is refused. */
+export function permit(target: Target, { video, account }: PlaybackView): Refusal | null {
+  if (video?.status !== 'ready' || account === null) return { refused: 'video_unavailable' };
+  const aboveQuality = target.quality !== null && !withinQuality(target.quality, account.maxQuality);
+  return account.overWatchLimit || aboveQuality ? { refused: 'plan_limit_reached' } : null;
+}

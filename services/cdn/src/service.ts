@@ -1,0 +1,132 @@
+import { type Bus } from '@millrace/bus';
+import { type ObjectStore } from '@millrace/objects';
+import {
+  type Clock,
+  createHttpServer,
+  type Health,
+  type Logger,
+  type Metrics,
+  type Service,
+  superviseLoops,
+} from '@millrace/platform';
+import { type CdnConfig } from './config.ts';
+import { createBlocks } from './delivery/blocks.ts';
+import { createDeliveries } from './delivery/deliveries.ts';
+import { SendBudget } from './http/exchange.ts';
+import { createListener } from './http/listener.ts';
+import { createRefusals } from './http/refusals.ts';
+import { createRequestIds } from './http/request-ids.ts';
+import { Playback } from './playback.ts';
+import { createPlaybackStates, type PlaybackStates } from './state/playback-states.ts';
+import { createRecordClient } from './state/record-client.ts';
+import { createStateWatch } from './state/state-watch.ts';
+import { createTail } from './state/tail.ts';
+import { createTokens } from './tokens.ts';
+import { createUsageMeter } from './usage/usage-meter.ts';
+import { createUsagePublisher } from './usage/usage-publisher.ts';
+
+export interface CdnDeps {
+  config: CdnConfig;
+  bus: Bus;
+  objects: ObjectStore;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  /** The API's internal port and the value of `X-Internal-Secret`. */
+  internal: { url: string; secret: string };
+}
+
+export interface Cdn extends Service {
+  /** Where it listens, `http://host:port`, once started. */
+  readonly listening: string;
+}
+
+/**
+ * The playback CDN: decides each request and serves bytes. Stateless; it writes nothing but watched time.
+ * Starts also while the bus is away, since the internal route confirms states too.
+ */
+export function createCdn(deps: CdnDeps): Cdn {
+  const { config, bus, objects, clock, logger, metrics } = deps;
+  const record = createRecordClient({ ...deps.internal, timeoutMs: config.CDN_RECORD_TIMEOUT_MS });
+  const states = createPlaybackStates({
+    ...{ record, clock, logger, metrics },
+    maximumBytes: config.CDN_STATE_CACHE_BYTES,
+  });
+  const blocks = createBlocks({
+    ...{ objects, metrics },
+    cacheBytes: config.CDN_BLOCK_CACHE_BYTES,
+    fetchBytes: config.CDN_FETCH_BYTES,
+    timeoutMs: config.CDN_STORE_TIMEOUT_MS,
+  });
+  const meter = createUsageMeter(clock, config.CDN_TOKEN_CACHE_BYTES);
+  const usage = createUsagePublisher({ bus, meter, clock, logger, metrics });
+  const playback = new Playback({
+    ...{ states, blocks, meter, clock, logger },
+    admission: {
+      tokens: createTokens(config.PLAYBACK_KEYS, config.CDN_TOKEN_CACHE_BYTES),
+      ownOrigin: new URL(config.CDN_URL).origin,
+    },
+    deliveries: createDeliveries(objects, {
+      maximumBytes: config.CDN_INDEX_CACHE_BYTES,
+      timeoutMs: config.CDN_STORE_TIMEOUT_MS,
+    }),
+    trustedProxies: config.TRUSTED_PROXIES,
+  });
+  const budget = new SendBudget(config.CDN_SEND_BYTES);
+  metrics.observe(
+    'millrace_cdn_unsent_bytes',
+    'Memory of answers that viewers have not taken.',
+    () => budget.held,
+  );
+  const newRequestId = createRequestIds();
+  const shared = { refusals: createRefusals(config.DOCS_URL), budget, newRequestId };
+  const server = createHttpServer({
+    ...{ logger, newRequestId },
+    host: config.CDN_HOST,
+    port: config.CDN_PORT,
+    maxConnections: config.CDN_MAX_CONNECTIONS,
+    docsUrl: config.DOCS_URL,
+    handler: createListener(playback, shared, metrics),
+  });
+
+  const joining = Promise.withResolvers<undefined>();
+  const tail = createTail({ bus, states, logger, metrics }, () => joining.resolve(undefined));
+  const watch = createStateWatch({ states, clock, logger, metrics });
+  const loops = superviseLoops([tail, watch, usage.loop], { clock, logger, metrics });
+  let listening: string | null = null;
+  let stopping = false;
+
+  return {
+    name: 'cdn',
+    get listening() {
+      if (listening === null) throw new Error('the CDN does not listen yet');
+      return listening;
+    },
+    async start(signal) {
+      loops.start();
+      await joining.promise;
+      signal.throwIfAborted();
+      const { port } = await server.listen();
+      listening = `http://${config.CDN_HOST}:${port}`;
+    },
+    async stop() {
+      stopping = true;
+      if (listening !== null) await server.close();
+      blocks.close();
+      await loops.stop();
+      await usage.flush().catch((error: unknown) => {
+        logger.error({ err: error }, 'the last second of watched time could not be published');
+      });
+      record.close();
+    },
+    health: () => healthOf(states, loops.checks(), listening !== null && !stopping),
+  };
+}
+
+/** Never unready for an unconfirmed state: players get a clear 503 with it, and nothing from an absent process. */
+function healthOf(states: PlaybackStates, loops: Record<string, string>, ready: boolean): Health {
+  const { tailSeconds, recordSeconds } = states.ages();
+  const unconfirmed = Math.min(tailSeconds, recordSeconds);
+  const state = unconfirmed < 20 ? 'ok' : `unconfirmed for ${Math.floor(unconfirmed)} s`;
+  return { healthy: true, ready, checks: { ...loops, 'playback-state': state } };
+}

@@ -1,0 +1,224 @@
+import { type AccountPlaybackState, type VideoPlaybackState } from '@millrace/contract';
+import { type Clock, type Logger, type Metrics } from '@millrace/platform';
+import { type PlaybackView } from '../checks.ts';
+import { GenerationCache } from '../generation-cache.ts';
+import { createTailProgress } from './confirmation.ts';
+import { type Known, KnownStates, newer } from './known-states.ts';
+import { type RecordClient } from './record-client.ts';
+
+/** States are believed for this long after their last confirmation (decisions: "Playback"). */
+const believedMs = 60_000;
+/** Past this age, three heartbeats missed, a state is read again by the internal route while it is used. */
+const refreshMs = 15_000;
+/** After a read that failed, the same video is not read again for this long. */
+const retryMs = 1_000;
+/** Reads in flight; more would only wait for each other. */
+const maximumReads = 1_024;
+/** How often a read is repeated because something unreadable changed meanwhile. */
+const maximumAttempts = 5;
+
+export interface PlaybackStatesDeps {
+  record: RecordClient;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  /** Bound of the cached states' memory, in bytes. */
+  maximumBytes: number;
+}
+
+/**
+ * What the CDN knows of videos and accounts: read from the record on first request, then kept up to date and
+ * confirmed by the tail of the state topic, with the internal route as second, independent confirmation.
+ */
+export interface PlaybackStates {
+  /**
+   * The states of a video and its account, at once when they are known and confirmed. Null when nothing has
+   * confirmed them for 60 s and the record cannot be read: then nobody may decide by them.
+   */
+  view(videoId: string, nowMs: number): PlaybackView | Promise<PlaybackView | null>;
+  videoChanged(state: VideoPlaybackState): void;
+  accountChanged(state: AccountPlaybackState): void;
+  /** The key changed in a way that could not be read: what is known of it is dropped. */
+  unreadable(key: string): void;
+  /** Changes may have been missed: everything is read again before it is believed. */
+  gap(): void;
+  /** The tail is being followed from now on; until then nothing that is read counts as followed. */
+  following(partitions: number): void;
+  /** The tail is followed no longer. */
+  unfollowed(): void;
+  partitionSeen(partition: number): void;
+  heartbeat(partition: number, atMs: number): void;
+  /** Seconds since either confirmation was last at work; counted from the start while neither has been. */
+  ages(): { tailSeconds: number; recordSeconds: number };
+}
+
+/** A read of one video in flight, with what the tail said meanwhile. */
+interface Reading {
+  result: Promise<PlaybackView | null>;
+  videos: Map<string, VideoPlaybackState>;
+  accounts: Map<string, AccountPlaybackState>;
+  /** Something changed that the answer may not have: it is read once more. */
+  stale: boolean;
+}
+
+export function createPlaybackStates(deps: PlaybackStatesDeps): PlaybackStates {
+  return new States(deps);
+}
+
+class States implements PlaybackStates {
+  readonly #deps: PlaybackStatesDeps;
+  readonly #videos: KnownStates<VideoPlaybackState>;
+  readonly #accounts: KnownStates<AccountPlaybackState>;
+  readonly #readings = new Map<string, Reading>();
+  readonly #retryAtMs = new GenerationCache<number>(1024 * 1024);
+  readonly #progress = createTailProgress();
+  readonly #startedMs: number;
+  #following = false;
+  #recordReadMs: number;
+
+  constructor(deps: PlaybackStatesDeps) {
+    this.#deps = deps;
+    this.#videos = new KnownStates(deps.maximumBytes / 2);
+    this.#accounts = new KnownStates(deps.maximumBytes / 2);
+    this.#startedMs = this.#nowMs();
+    this.#recordReadMs = this.#startedMs;
+  }
+
+  view(videoId: string, nowMs: number): PlaybackView | Promise<PlaybackView | null> {
+    const known = this.#known(videoId);
+    if (known === null) return this.#read(videoId, nowMs);
+    const age = this.#ageMs(known, nowMs);
+    const { video, account } = known;
+    const view = { video: video.state, account: account?.state ?? null };
+    if (video.suspect || account?.suspect === true || age >= believedMs) {
+      return this.#read(videoId, nowMs).then((read) => read ?? (age < believedMs ? view : null));
+    }
+    if (age >= refreshMs) void this.#read(videoId, nowMs);
+    return view;
+  }
+
+  videoChanged(state: VideoPlaybackState): void {
+    this.#videos.change(state.videoId, state);
+    for (const reading of this.#readings.values()) reading.videos.set(state.videoId, state);
+  }
+
+  accountChanged(state: AccountPlaybackState): void {
+    this.#accounts.change(state.accountId, state);
+    for (const reading of this.#readings.values()) reading.accounts.set(state.accountId, state);
+  }
+
+  unreadable(key: string): void {
+    this.#videos.drop(key);
+    this.#accounts.drop(key);
+    for (const reading of this.#readings.values()) reading.stale = true;
+  }
+
+  gap(): void {
+    const readUpToMs = this.#progress.readUpToMs();
+    this.#videos.suspectAll(readUpToMs);
+    this.#accounts.suspectAll(readUpToMs);
+    for (const reading of this.#readings.values()) reading.stale = true;
+  }
+
+  following(partitions: number): void {
+    this.#progress.expectPartitions(partitions);
+    this.gap();
+    this.#following = true;
+  }
+
+  unfollowed(): void {
+    this.gap();
+    this.#following = false;
+  }
+
+  partitionSeen(partition: number): void {
+    this.#progress.expectPartitions(partition + 1);
+  }
+
+  heartbeat(partition: number, atMs: number): void {
+    this.#progress.heartbeat(partition, atMs, this.#nowMs());
+  }
+
+  ages(): { tailSeconds: number; recordSeconds: number } {
+    const nowMs = this.#nowMs();
+    const since = (ms: number): number => Math.max(0, nowMs - Math.max(ms, this.#startedMs)) / 1000;
+    return { tailSeconds: since(this.#progress.readUpToMs()), recordSeconds: since(this.#recordReadMs) };
+  }
+
+  /** What is known of a video with its account; null when a part has to be read first. */
+  #known(videoId: string) {
+    const video = this.#videos.get(videoId);
+    if (video === undefined) return null;
+    // What cannot play needs no account; a deleted video's may be gone.
+    if (video.state?.status !== 'ready') return { video, account: null };
+    const account = this.#accounts.get(video.state.accountId);
+    return account === undefined ? null : { video, account };
+  }
+
+  #ageMs(known: { video: Known<unknown>; account: Known<unknown> | null }, nowMs: number): number {
+    const tailMs = this.#progress.readUpToMs();
+    const confirmedMs = ({ confirmedMs, tailed }: Known<unknown>): number =>
+      tailed ? Math.max(confirmedMs, tailMs) : confirmedMs;
+    const { video, account } = known;
+    const age = nowMs - Math.min(confirmedMs(video), account === null ? Infinity : confirmedMs(account));
+    // A clock that was set back would make everything look fresh for as long as it was ahead.
+    return age < -refreshMs ? Infinity : age;
+  }
+
+  /** Reads a video's states, once for any number of requests that wait. Null when the record cannot be read. */
+  #read(videoId: string, nowMs: number): Promise<PlaybackView | null> {
+    const running = this.#readings.get(videoId);
+    if (running !== undefined) return running.result;
+    if (nowMs < (this.#retryAtMs.get(videoId) ?? -Infinity) || this.#readings.size >= maximumReads) {
+      return Promise.resolve(null);
+    }
+    const reading: Reading = {
+      result: Promise.resolve(null),
+      videos: new Map(),
+      accounts: new Map(),
+      stale: false,
+    };
+    this.#readings.set(videoId, reading);
+    reading.result = this.#readUntilCurrent(videoId, reading)
+      .catch((error: unknown) => {
+        this.#deps.logger.warn({ err: error, videoId }, 'could not read playback state');
+        this.#retryAtMs.set(videoId, this.#nowMs() + retryMs, 200);
+        return null;
+      })
+      .finally(() => this.#readings.delete(videoId));
+    return reading.result;
+  }
+
+  async #readUntilCurrent(videoId: string, reading: Reading): Promise<PlaybackView> {
+    const reads = this.#deps.metrics.counter(
+      'millrace_cdn_state_reads_total',
+      'Reads of playback state by the internal route, by outcome.',
+    );
+    for (let attempt = 1; attempt <= maximumAttempts; attempt++) {
+      reading.stale = false;
+      const startedMs = this.#nowMs();
+      const tailed = this.#following;
+      const answer = await this.#deps.record.read(videoId).catch((error: unknown) => {
+        reads.inc({ outcome: 'failed' });
+        throw error;
+      });
+      reads.inc({ outcome: 'ok' });
+      this.#recordReadMs = startedMs;
+      if (reading.stale) continue;
+      const confirmation = { confirmedMs: startedMs, tailed };
+      // A change that came while the record was read may be newer than the answer; the higher version wins.
+      const video = newer(answer.video, reading.videos.get(videoId) ?? null);
+      const account =
+        answer.account && newer(answer.account, reading.accounts.get(answer.account.accountId) ?? null);
+      return {
+        video: this.#videos.put(videoId, video, confirmation).state,
+        account: account && this.#accounts.put(account.accountId, account, confirmation).state,
+      };
+    }
+    throw new Error('the state changed unreadably again and again while it was read');
+  }
+
+  #nowMs(): number {
+    return this.#deps.clock.now().getTime();
+  }
+}

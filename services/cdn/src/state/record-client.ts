@@ -1,0 +1,107 @@
+import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { problem, playbackStateResponse, type PlaybackStateResponse } from '@millrace/contract';
+
+/** Reads states from the record by the API's internal route: the CDN has no database of its own. */
+export interface RecordClient {
+  /**
+   * The states of a video and its account as the record has them now; both null when it does not know the video.
+   * @throws {RecordUnavailableError} whenever the route does not clearly say either
+   */
+  read(videoId: string): Promise<PlaybackStateResponse>;
+  close(): void;
+}
+
+/** The internal route did not answer, or not in its form. */
+export class RecordUnavailableError extends Error {
+  override readonly name = 'RecordUnavailableError';
+  readonly code = 'record_unavailable';
+}
+
+export interface RecordClientOptions {
+  /** Base URL of the API's internal port. */
+  url: string;
+  /** Value of `X-Internal-Secret`. */
+  secret: string;
+  /** One read in all, waiting for a connection included. */
+  timeoutMs: number;
+}
+
+/** A state answer takes under a kilobyte; branding may add a little. */
+const maximumAnswerBytes = 64 * 1024;
+const maximumConnections = 64;
+
+export function createRecordClient({ url, secret, timeoutMs }: RecordClientOptions): RecordClient {
+  const base = url.replace(/\/+$/, '');
+  const secure = base.startsWith('https:');
+  const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: maximumConnections });
+  const send = secure ? httpsRequest : httpRequest;
+
+  const get = (videoId: string): Promise<{ status: number; body: string }> =>
+    new Promise((resolve, reject) => {
+      const request = send(`${base}/internal/playback-state/${videoId}`, {
+        agent,
+        headers: { 'X-Internal-Secret': secret, Accept: 'application/json' },
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      request.once('error', reject);
+      request.once('response', (response) => {
+        readBody(response).then((body) => {
+          resolve({ status: response.statusCode ?? 0, body });
+        }, reject);
+      });
+      request.end();
+    });
+
+  return {
+    async read(videoId) {
+      try {
+        const { status, body } = await get(videoId);
+        return interpret(videoId, status, body);
+      } catch (error) {
+        if (error instanceof RecordUnavailableError) throw error;
+        throw new RecordUnavailableError('the internal route did not answer', { cause: error });
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function interpret(videoId: string, status: number, body: string): PlaybackStateResponse {
+  // A bare 404 may come from anything between; only the API's own says that the video is unknown.
+  if (status === 404 && problem.safeParse(parseJson(body)).data?.code === 'not_found') {
+    return { video: null, account: null };
+  }
+  if (status !== 200) throw new RecordUnavailableError(`the internal route answered ${status}`);
+  const answer = playbackStateResponse.safeParse(parseJson(body));
+  if (!answer.success) {
+    throw new RecordUnavailableError('the internal route answered in another form', { cause: answer.error });
+  }
+  const { video, account } = answer.data;
+  if (video !== null && video.videoId !== videoId) {
+    throw new RecordUnavailableError('the internal route answered for another video');
+  }
+  if (account === null ? video?.status === 'ready' : account.accountId !== video?.accountId) {
+    throw new RecordUnavailableError('the internal route answered without the account of the video');
+  }
+  return answer.data;
+}
+
+async function readBody(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maximumAnswerBytes) throw new Error('the answer is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
