@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type PlaybackStateResponse, type Video } from '@millrace/contract';
 import { createHoldCommands } from '@millrace/store';
-import { finishEncode, seedVideo } from '../testing/seed-video.ts';
+import { failEncode, finishEncode, seedVideo } from '../testing/seed-video.ts';
 import {
   adminToken,
   type Answer,
@@ -247,6 +247,15 @@ describe('encoding a failed video again', () => {
     expect(rows).toEqual([{ kind: 'plan', status: 'queued' }]);
     expect(await audit(videoId)).toEqual(['admin encode.retry']);
     expect(outcome(await admin(`POST encode-jobs/${failed}/retry`))).toBe('409 invalid_video_state');
+  });
+
+  it('is refused for a job that is not the video’s latest', async () => {
+    const videoId = await seedVideo(api.store, me, { status: 'failed' });
+    const first = await jobOf(videoId);
+    await admin(`POST encode-jobs/${first}/retry`);
+    await failEncode(api.store, videoId);
+    expect(outcome(await admin(`POST encode-jobs/${first}/retry`))).toBe('409 invalid_video_state');
+    expect(outcome(await admin(`POST encode-jobs/${await jobOf(videoId)}/retry`))).toBe('200');
   });
 
   it('is refused over a plan limit, for a video that is not failed, and for an unknown job', async () => {

@@ -34,7 +34,7 @@ export async function seedVideo(store: Database, tenant: Tenant, seed: VideoSeed
     await createEncodeJob(tx, { videoId, accountId });
     await moveVideo(tx, videoId, { type: 'complete_accepted' });
   });
-  if (status === 'failed') await fail(store, videoId, seed.failureCode ?? 'invalid_file');
+  if (status === 'failed') await failEncode(store, videoId, seed.failureCode);
   if (status === 'ready') await finishEncode(store, videoId, seed);
   return videoId;
 }
@@ -46,7 +46,12 @@ export async function finishEncode(store: Database, videoId: string, seed: Video
   await store.transaction((tx) => moveVideo(tx, videoId, { type: 'encoding_finished' }, { changes }));
 }
 
-const fail = (store: Database, videoId: string, code: FailureCode): Promise<unknown> =>
-  store.transaction((tx) =>
-    moveVideo(tx, videoId, { type: 'encoding_failed', failure: { code, message: 'It failed.' } }),
-  );
+/** What the encoder does to a video that it cannot encode. */
+export async function failEncode(
+  store: Database,
+  videoId: string,
+  code: FailureCode = 'invalid_file',
+): Promise<void> {
+  const failure = { code, message: 'It failed.' };
+  await store.transaction((tx) => moveVideo(tx, videoId, { type: 'encoding_failed', failure }));
+}

@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ObjectStoreError } from '@millrace/objects';
-import { abandonedCompletions, expireUploads, findUpload, resolveCompleting } from '@millrace/store';
+import {
+  abandonedCompletions,
+  beginCompletion,
+  expireUploads,
+  findUpload,
+  finishCompletion,
+  resolveCompleting,
+  resumeCompletion,
+} from '@millrace/store';
 import { type Answer, createTenant, type Tenant } from '../testing/test-api.ts';
 import {
   cancel,
@@ -209,25 +217,62 @@ describe('parts that are gone from the store', () => {
   });
 });
 
+describe('an object of other parts than those on record', () => {
+  it('is not taken for the customer’s, though it has the same size', async () => {
+    const { upload, parts } = await sent(bench, me);
+    bench.hooks.beforeComplete = die;
+    await complete(bench, me, upload.id, parts);
+    live();
+    const changed = await put(upload, 1, Buffer.alloc(1_000, 9));
+    const row = await findUpload(bench.api.store, me.projectId, upload.id);
+    await bench.objects.complete({
+      key: row?.objectKey ?? '',
+      uploadId: row?.storeUploadId ?? '',
+      parts: [changed],
+    });
+    await leaseEnds(upload.id);
+    expect(await resolve(upload.id)).toEqual({ kind: 'lost' });
+    expect(await stateOf(upload.id)).toBe('failed');
+  });
+});
+
 describe('an attempt that was taken over', () => {
   it('records nothing, whatever it learns', async () => {
     const { upload, parts } = await sent(bench, me);
-    let paused: (() => void) | null = null;
-    const reached = new Promise<void>((atStore) => {
+    let goOn = (): void => undefined;
+    const paused = new Promise<void>((reached) => {
       bench.hooks.afterComplete = () => {
         bench.hooks.afterComplete = () => undefined;
-        return new Promise((goOn) => {
-          paused = goOn;
-          atStore();
-        });
+        reached();
+        return new Promise((resume) => (goOn = resume));
       };
     });
     const slow = complete(bench, me, upload.id, parts);
-    await reached;
+    await paused;
     await leaseEnds(upload.id);
     expect(await resolve(upload.id)).toMatchObject({ kind: 'accepted' });
-    (paused as (() => void) | null)?.();
+    goOn();
     expect(outcome(await slow)).toBe('409 upload_closed');
+    expect(await rowsOf(bench, me)).toEqual(completed);
+  });
+
+  it('does not reopen the upload under the one that took over', async () => {
+    const { upload, parts } = await sent(bench, me);
+    const { store } = bench.api;
+    const held = parts.map((part) => ({ ...part, sizeBytes: 1_000 }));
+    const late = await store.transaction((tx) => beginCompletion(tx, upload.id, held));
+    await leaseEnds(upload.id);
+    const taker = await store.transaction((tx) => resumeCompletion(tx, upload.id));
+    if (late.kind !== 'begun' || taker.kind !== 'begun') throw new Error('neither began');
+    const refusing = {
+      complete: () => Promise.reject(new ObjectStoreError('invalid_part', 'refused, and heard too late')),
+      head: () => Promise.resolve(null),
+    };
+    expect(await finishCompletion(store, refusing, late.completion)).toEqual({ kind: 'superseded' });
+    expect(await stateOf(upload.id)).toBe('completing');
+    expect(await finishCompletion(store, bench.objects, taker.completion)).toMatchObject({
+      kind: 'accepted',
+    });
     expect(await rowsOf(bench, me)).toEqual(completed);
   });
 });
