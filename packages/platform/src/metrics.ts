@@ -1,31 +1,32 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-type Labels = Record<string, string | number>;
+/** Values of the labels that a metric was made with; another label is a type error here, not a throw at run time. */
+type Labels<L extends string> = Partial<Record<L, string | number>>;
 
 /**
  * A service's metrics. Asking for a name again gives the same metric, so that parts need not pass metrics
  * around. Labels are few and low in number of values: route patterns, codes, states; never ids.
  */
 export interface Metrics {
-  counter(
+  counter<const L extends string = never>(
     name: string,
     help: string,
-    labelNames?: readonly string[],
-  ): { inc(labels?: Labels, by?: number): void };
-  gauge(
+    labelNames?: readonly L[],
+  ): { inc(labels?: Labels<L>, by?: number): void };
+  gauge<const L extends string = never>(
     name: string,
     help: string,
-    labelNames?: readonly string[],
-  ): { set(value: number, labels?: Labels): void };
+    labelNames?: readonly L[],
+  ): { set(value: number, labels?: Labels<L>): void };
   /** A gauge that is read when it is scraped; naming it again replaces what is read. */
   observe(name: string, help: string, read: () => number): void;
   /** @param buckets upper bounds, in the unit of the name */
-  histogram(
+  histogram<const L extends string = never>(
     name: string,
     help: string,
     buckets: readonly number[],
-    labelNames?: readonly string[],
-  ): { observe(value: number, labels?: Labels): void };
+    labelNames?: readonly L[],
+  ): { observe(value: number, labels?: Labels<L>): void };
   /** The Prometheus text format. */
   render(): Promise<string>;
   readonly contentType: string;

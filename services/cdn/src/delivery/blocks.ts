@@ -52,6 +52,7 @@ export function createBlocks(deps: BlocksDeps): Blocks {
   const fetches = metrics.counter(
     'millrace_cdn_store_fetches_total',
     'Fetches from the object store, by outcome.',
+    ['outcome'],
   );
   metrics.observe('millrace_cdn_block_cache_bytes', 'Memory of cached blocks.', () => cache.bytes);
 

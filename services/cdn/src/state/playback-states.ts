@@ -193,6 +193,7 @@ class States implements PlaybackStates {
     const reads = this.#deps.metrics.counter(
       'millrace_cdn_state_reads_total',
       'Reads of playback state by the internal route, by outcome.',
+      ['outcome'],
     );
     for (let attempt = 1; attempt <= maximumAttempts; attempt++) {
       reading.stale = false;

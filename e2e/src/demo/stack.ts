@@ -1,0 +1,99 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const readyFile = z.object({ api: z.url(), cdn: z.url() });
+
+/** A running service, known by its public addresses and its operator's command line alone. */
+export interface Stack {
+  api: string;
+  cdn: string;
+  /** Runs a command of the operator's command line and returns its JSON. */
+  millrace(...args: string[]): Promise<unknown>;
+  /** Ends what was started and removes what it wrote. */
+  stop(): Promise<void>;
+}
+
+const startTimeoutMs = 120_000;
+const pollMs = 100;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const commandLine =
+  (dataDir: string) =>
+  async (...args: string[]): Promise<unknown> => {
+    const cli = join(root, 'embedded/src/cli/main.ts');
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      cli,
+      '--data',
+      dataDir,
+      ...args,
+      '--json',
+    ]);
+    return JSON.parse(stdout);
+  };
+
+/** Uses a service that runs already. */
+export async function attachStack(readyPath: string, dataDir: string): Promise<Stack> {
+  const ready = readyFile.parse(JSON.parse(await readFile(readyPath, 'utf8')));
+  return { ...ready, millrace: commandLine(dataDir), stop: () => Promise.resolve() };
+}
+
+/** Starts the embedded service with a data folder of its own, and waits until it says that it is ready. */
+export async function startStack(options: {
+  dataDir?: string | undefined;
+  signal: AbortSignal;
+}): Promise<Stack> {
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-demo-'));
+  const dataDir = options.dataDir ?? join(folder, 'data');
+  const readyPath = join(folder, 'ready.json');
+  const log: string[] = [];
+  const main = join(root, 'embedded/src/main.ts');
+  // A group of its own: a terminal's Ctrl-C must not end the service before the demo has tidied up.
+  const service = spawn(process.execPath, [main, '--data', dataDir, '--ready-file', readyPath, '--dev'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  for (const stream of [service.stdout, service.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      log.push(text);
+      if (log.length > 200) log.shift();
+    });
+  }
+  const stop = async (): Promise<void> => {
+    await end(service);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await untilReady(service, readyPath, options.signal);
+    return { ...(await attachStack(readyPath, dataDir)), stop };
+  } catch (error) {
+    await stop();
+    throw new Error(`the service did not start:\n${log.join('').slice(-4_000)}`, { cause: error });
+  }
+}
+
+async function untilReady(service: ChildProcess, readyPath: string, signal: AbortSignal): Promise<void> {
+  const deadline = Date.now() + startTimeoutMs;
+  while (Date.now() < deadline) {
+    signal.throwIfAborted();
+    if (service.exitCode !== null) throw new Error(`it ended with code ${service.exitCode}`);
+    const there = await readFile(readyPath).catch(() => null);
+    if (there) return;
+    await pause(pollMs);
+  }
+  throw new Error(`it was not ready within ${startTimeoutMs / 1000} s`);
+}
+
+async function end(service: ChildProcess): Promise<void> {
+  if (service.exitCode !== null || service.signalCode !== null) return;
+  const ended = new Promise((resolve) => service.once('exit', resolve));
+  service.kill('SIGTERM');
+  const late = setTimeout(() => service.kill('SIGKILL'), 40_000);
+  await ended;
+  clearTimeout(late);
+}

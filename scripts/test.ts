@@ -1,0 +1,105 @@
+/**
+ * `npm test [-- PATTERN…]` and `npm run check`: the static checks, then every suite, each timed. Ends with one
+ * plain line, `N passed, N failed, N skipped`. With CI=true a skipped test fails the run.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+interface Outcome {
+  name: string;
+  seconds: number;
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+const bin = (name: string): string => join('node_modules', '.bin', name);
+const folders = ['packages', 'services', 'embedded', 'e2e', 'bench', 'scripts'];
+
+const checks: [name: string, command: string, args: string[]][] = [
+  ['format', bin('prettier'), ['--check', '--log-level', 'warn', '.']],
+  ['types', bin('tsc'), ['-p', '.']],
+  ['lint', bin('eslint'), ['.']],
+  ['import rules', bin('depcruise'), ['--config', '.dependency-cruiser.cjs', ...folders]],
+  ['dead code', bin('knip'), []],
+];
+const suites = ['unit', 'integration', 'e2e'];
+
+function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, ...env } });
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+async function timed(name: string, work: () => Promise<Omit<Outcome, 'name' | 'seconds'>>): Promise<Outcome> {
+  console.log(`\n== ${name}`);
+  const startedAt = performance.now();
+  const counts = await work();
+  return { name, seconds: (performance.now() - startedAt) / 1000, ...counts };
+}
+
+const check = (command: string, args: string[]) => async () => {
+  const failed = (await run(command, args)) === 0 ? 0 : 1;
+  return { passed: 1 - failed, failed, skipped: 0 };
+};
+
+interface JestResult {
+  success: boolean;
+  numPassedTests: number;
+  numFailedTests: number;
+  numPendingTests: number;
+  numTodoTests: number;
+  numFailedTestSuites: number;
+  numRuntimeErrorTestSuites: number;
+}
+
+/** Runs one jest project. A suite that cannot even load, or an exit code that jest does not explain, is a failure. */
+const suite = (name: string, patterns: readonly string[]) => async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-jest-'));
+  const output = join(folder, 'result.json');
+  try {
+    const args = ['--selectProjects', name, '--json', '--outputFile', output, '--passWithNoTests'];
+    const code = await run(bin('jest'), [...args, ...patterns], {
+      NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning',
+    });
+    const result = JSON.parse(readFileSync(output, 'utf8')) as JestResult;
+    const broken = result.numRuntimeErrorTestSuites;
+    const failed = result.numFailedTests + broken;
+    return {
+      passed: result.numPassedTests,
+      failed: failed === 0 && (code !== 0 || !result.success) ? 1 : failed,
+      skipped: result.numPendingTests + result.numTodoTests,
+    };
+  } catch (error) {
+    console.error(error);
+    return { passed: 0, failed: 1, skipped: 0 };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+const args = process.argv.slice(2);
+const patterns = args.filter((arg) => !arg.startsWith('--'));
+const outcomes: Outcome[] = [];
+if (patterns.length === 0) {
+  for (const [name, command, commandArgs] of checks)
+    outcomes.push(await timed(name, check(command, commandArgs)));
+}
+if (!args.includes('--checks')) {
+  for (const name of suites) outcomes.push(await timed(name, suite(name, patterns)));
+}
+
+const sum = (key: 'passed' | 'failed' | 'skipped'): number =>
+  outcomes.reduce((total, outcome) => total + outcome[key], 0);
+console.log('\nTimes:');
+for (const { name, seconds, failed } of outcomes) {
+  console.log(`  ${name.padEnd(14)} ${seconds.toFixed(1).padStart(7)} s${failed > 0 ? '  FAILED' : ''}`);
+}
+const skippedFails = process.env['CI'] === 'true' && sum('skipped') > 0;
+if (skippedFails) console.log('\nA skipped test fails the run with CI=true.');
+console.log(`\n${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`);
+process.exitCode = sum('failed') > 0 || skippedFails ? 1 : 0;
