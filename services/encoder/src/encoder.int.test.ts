@@ -184,8 +184,13 @@ describe('an encode', () => {
       expect(await decode(rendition)).toEqual({ frames: 200, firstSeconds: 0 });
       expect(rendition.segments.map((segment) => segment[3] / rendition.timescale)).toEqual([6, 2]);
     }
+    for (const [, , bytes, , keyBytes] of index.renditions.flatMap((rendition) => rendition.segments)) {
+      expect(keyBytes).toBeGreaterThan(0);
+      expect(keyBytes).toBeLessThan(bytes);
+    }
     const sound = index.audio[0] as DeliveryIndex['audio'][number];
     expect((await decode(sound)).firstSeconds).toBe(0);
+    expect(sound.segments.every((segment) => segment[4] === 0)).toBe(true);
     const poster = await objects.read(index.files['poster.jpg']?.key ?? '');
     expect(poster.subarray(0, 2).toString('hex')).toBe('ffd8');
 
