@@ -39,7 +39,7 @@ interface Row {
 }
 
 /** One row a line; what is not here is refused. */
-export const uploadTransitions: readonly Row[] = [
+const uploadTransitions: readonly Row[] = [
   { from: ['open'], trigger: 'complete_started', to: 'completing' },
   { from: ['completing'], trigger: 'complete_resumed', to: 'completing' },
   { from: ['completing'], trigger: 'complete_undone', to: 'open' },

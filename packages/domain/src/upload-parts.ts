@@ -36,7 +36,7 @@ export interface HeldPart extends NamedPart {
 }
 
 /** An ETag in the one spelling of the HTTP header; customers may leave the quotes off. */
-export const quotedEtag = (etag: string): string => (etag.startsWith('"') ? etag : `"${etag}"`);
+const quotedEtag = (etag: string): string => (etag.startsWith('"') ? etag : `"${etag}"`);
 
 export type PartsVerdict =
   /** The parts to join, by rising number, ETags as the store spells them. */

@@ -32,7 +32,7 @@ export interface HoldCommands {
   lift(hold: HoldReference, actor: string): Promise<VideoRow>;
 }
 
-export interface Hold extends HoldReference {
+interface Hold extends HoldReference {
   /** Told to the customer, unless the matter is legal. */
   reason: string | null;
   /** A legal matter: nobody is told, and files stay until it is lifted. */

@@ -58,7 +58,10 @@ export async function forgetPrefix(db: Queryable, { prefix, videoId }: DoomedPre
   );
 }
 
-/** Store uploads that no row of `uploads` knows: left by a crash between the store and the record. */
+/**
+ * Store uploads that no row of `uploads` knows: left by a crash between the store and the record. What was closed
+ * under a legal hold is known as long as its prefix is not given up.
+ */
 export async function unknownUploads(
   db: Queryable,
   uploads: readonly { key: string; uploadId: string }[],
@@ -67,7 +70,10 @@ export async function unknownUploads(
     `select o.key, o.upload_id as "uploadId"
      from unnest($1::text[], $2::text[]) o (key, upload_id)
      where not exists (
-       select from uploads u where u.store_upload_id = o.upload_id and u.state in ('open', 'completing'))`,
+       select from uploads u where u.store_upload_id = o.upload_id
+         and (u.state in ('open', 'completing') or exists (
+           select from object_prefixes p
+           where p.video_id = u.video_id and p.kind = 'source' and p.delete_after is null)))`,
     [uploads.map((upload) => upload.key), uploads.map((upload) => upload.uploadId)],
     'purge-unknown-uploads',
   );

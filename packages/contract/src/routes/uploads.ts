@@ -3,7 +3,7 @@ import { resumedUpload, upload, video } from '../resources.ts';
 import { looseText, text } from '../text.ts';
 import { defineRoutes } from './route.ts';
 
-export const uploadContentTypes = ['video/mp4', 'video/quicktime', 'video/webm', 'video/x-matroska'] as const;
+const uploadContentTypes = ['video/mp4', 'video/quicktime', 'video/webm', 'video/x-matroska'] as const;
 
 /** Parts that a complete call may name: as many as an upload may have. */
 const mostParts = 8_000;

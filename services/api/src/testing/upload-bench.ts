@@ -16,7 +16,7 @@ import { type Answer, createTestApi, type Tenant, type TestApi } from './test-ap
 export const MiB = 1024 ** 2;
 
 /** What a test may do around one call of the object store; throwing fails the call. */
-export interface StoreHooks {
+interface StoreHooks {
   beforeComplete?: () => void | Promise<void>;
   afterComplete?: () => void | Promise<void>;
   beforeList?: () => void | Promise<void>;

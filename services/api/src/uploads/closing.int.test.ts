@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { doomedPrefixes, expireUploads, findUpload } from '@millrace/store';
-import { type Answer, createTenant, type Tenant } from '../testing/test-api.ts';
+import { doomedPrefixes, expireUploads, findUpload, unknownUploads } from '@millrace/store';
+import { adminToken, type Answer, createTenant, type Tenant } from '../testing/test-api.ts';
 import {
   cancel,
   complete,
@@ -153,13 +153,18 @@ describe('cancelling an upload', () => {
   it('keeps the parts of a video under a legal hold', async () => {
     const { upload } = await sent(bench, me);
     await bench.api.ask(`POST internal:/admin/videos/${upload.video.id}/hold`, {
-      bearer: 'admin-token-admin-token-admin-token',
+      bearer: adminToken,
       body: { legal: true },
     });
     const storeUpload = await storeUploadOf(upload.id);
     expect((await cancel(bench, me, upload.id)).status).toBe(204);
     expect(await bench.storeUploads()).toContain(storeUpload);
     expect(await doomed()).toBe(0);
+    const known = [{ key: 'any', uploadId: storeUpload ?? '' }];
+    expect(await unknownUploads(bench.api.store, known)).toEqual([]);
+    await bench.api.ask(`DELETE internal:/admin/videos/${upload.video.id}/hold`, { bearer: adminToken });
+    expect(await doomed()).toBe(1);
+    expect(await unknownUploads(bench.api.store, known)).toEqual(known);
   });
 });
 
