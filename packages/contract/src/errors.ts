@@ -34,6 +34,7 @@ export const errorCodes = {
   delivery_in_progress: { status: 409, title: 'The delivery is being sent right now.' },
   code_expired: { status: 410, title: 'The code has expired.' },
   unsupported_media_type: { status: 415, title: 'The content type is not supported.' },
+  range_not_satisfiable: { status: 416, title: 'The range lies outside of the file.' },
   rate_limited: { status: 429, title: 'Too many requests.' },
   too_many_attempts: { status: 429, title: 'Too many wrong codes.' },
   phone_rate_limited: { status: 429, title: 'Too many codes were sent.' },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { KeySetError, parseKeySet } from './keys.ts';
+import { KeySetError, keySetText, parseKeySet } from './keys.ts';
 
 const secretA = 'a'.repeat(32);
 const secretB = 'b:'.repeat(20);
@@ -46,5 +46,15 @@ describe('parseKeySet', () => {
   ])('refuses %j without repeating what may be a secret', (text) => {
     const { message } = failure(text);
     expect(message).toMatch(/^key \d is not of the form kid:secret$/);
+  });
+});
+
+describe('keySetText', () => {
+  it('is a key set in a configuration, and tells what is wrong with one', () => {
+    expect(keySetText.parse(`k1:${secretA}`).signing.kid).toBe('k1');
+    const issues = keySetText.safeParse('k1:short').error?.issues;
+    expect(issues?.map(({ message }) => message)).toEqual([
+      'the secret of key "k1" has 5 bytes, at least 32 are needed',
+    ]);
   });
 });

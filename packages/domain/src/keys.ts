@@ -1,4 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
+import { z } from 'zod';
 
 /**
  * A named set of signing secrets, so that a secret can be replaced without a moment in which valid
@@ -36,6 +37,17 @@ export function parseKeySet(text: string): KeySet {
   if (first === undefined) throw new KeySetError('no key given');
   return { signing: { kid: first[0], key: first[1] }, byKid };
 }
+
+/** A key set as a setting, for the schemas of configurations. */
+export const keySetText = z.string().transform((text, context) => {
+  try {
+    return parseKeySet(text);
+  } catch (error) {
+    if (!(error instanceof KeySetError)) throw error;
+    context.addIssue({ code: 'custom', message: error.message });
+    return z.NEVER;
+  }
+});
 
 function parseEntry(entry: string, position: number): { kid: string; secret: Buffer } {
   const colon = entry.indexOf(':');

@@ -41,6 +41,9 @@ export interface Cdn extends Service {
   readonly listening: string;
 }
 
+/** How long a start waits for the bus, in milliseconds; it is joined later then. */
+const joinMs = 5_000;
+
 /**
  * The playback CDN: decides each request and serves bytes. Stateless; it writes nothing but watched time.
  * Starts also while the bus is away, since the internal route confirms states too.
@@ -104,8 +107,7 @@ export function createCdn(deps: CdnDeps): Cdn {
     },
     async start(signal) {
       loops.start();
-      await joining.promise;
-      signal.throwIfAborted();
+      await within(joining.promise, joinMs, { clock, signal });
       const { port } = await server.listen();
       listening = `http://${config.CDN_HOST}:${port}`;
     },
@@ -121,6 +123,18 @@ export function createCdn(deps: CdnDeps): Cdn {
     },
     health: () => healthOf(states, loops.checks(), listening !== null && !stopping),
   };
+}
+
+/** Waits for `work`, but no longer than `ms`; rejects when the signal aborts. */
+async function within(
+  work: Promise<unknown>,
+  ms: number,
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
+): Promise<void> {
+  const over = new AbortController();
+  const sleep = clock.sleep(ms, AbortSignal.any([signal, over.signal]));
+  await Promise.race([work, sleep]).finally(() => over.abort());
+  signal.throwIfAborted();
 }
 
 /** Never unready for an unconfirmed state: players get a clear 503 with it, and nothing from an absent process. */

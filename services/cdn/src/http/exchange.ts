@@ -20,7 +20,7 @@ export type Body = Buffer | (() => string);
 export interface Metering {
   /** The first of the two writes ends here, counted in the whole body: what is told apart is sent apart. */
   splitAt: number;
-  sent(bytes: number): void;
+  sent: (bytes: number) => void;
 }
 
 /** Bounds the memory of answers that viewers have not taken yet. */
@@ -101,8 +101,13 @@ export class Exchange {
 
   /** Refuses with a problem body (contract: "Every refused CDN request has header X-Svc-Error"). */
   refuse(code: ErrorCode, more: { retryAfterSeconds?: number; headers?: FlatHeaders } = {}): void {
-    const { status, body } = this.#shared.refusals.of(code);
     this.code = code;
+    if (this.#response.headersSent) {
+      // Too late for words; a body that breaks off is at least not taken for a whole one.
+      this.#response.destroy();
+      return;
+    }
+    const { status, body } = this.#shared.refusals.of(code);
     const headers = this.#headers([
       'Content-Type',
       'application/problem+json',

@@ -57,8 +57,8 @@ interface Reading {
   result: Promise<PlaybackView | null>;
   videos: Map<string, VideoPlaybackState>;
   accounts: Map<string, AccountPlaybackState>;
-  /** Something changed that the answer may not have: it is read once more. */
-  stale: boolean;
+  /** Changes that could not be read, and gaps: an answer that may lack one is asked for once more. */
+  unknownChanges: number;
 }
 
 export function createPlaybackStates(deps: PlaybackStatesDeps): PlaybackStates {
@@ -110,14 +110,14 @@ class States implements PlaybackStates {
   unreadable(key: string): void {
     this.#videos.drop(key);
     this.#accounts.drop(key);
-    for (const reading of this.#readings.values()) reading.stale = true;
+    for (const reading of this.#readings.values()) reading.unknownChanges++;
   }
 
   gap(): void {
     const readUpToMs = this.#progress.readUpToMs();
     this.#videos.suspectAll(readUpToMs);
     this.#accounts.suspectAll(readUpToMs);
-    for (const reading of this.#readings.values()) reading.stale = true;
+    for (const reading of this.#readings.values()) reading.unknownChanges++;
   }
 
   following(partitions: number): void {
@@ -176,7 +176,7 @@ class States implements PlaybackStates {
       result: Promise.resolve(null),
       videos: new Map(),
       accounts: new Map(),
-      stale: false,
+      unknownChanges: 0,
     };
     this.#readings.set(videoId, reading);
     reading.result = this.#readUntilCurrent(videoId, reading)
@@ -196,7 +196,7 @@ class States implements PlaybackStates {
       ['outcome'],
     );
     for (let attempt = 1; attempt <= maximumAttempts; attempt++) {
-      reading.stale = false;
+      const { unknownChanges } = reading;
       const startedMs = this.#nowMs();
       const tailed = this.#following;
       const answer = await this.#deps.record.read(videoId).catch((error: unknown) => {
@@ -205,7 +205,7 @@ class States implements PlaybackStates {
       });
       reads.inc({ outcome: 'ok' });
       this.#recordReadMs = startedMs;
-      if (reading.stale) continue;
+      if (reading.unknownChanges !== unknownChanges) continue;
       const confirmation = { confirmedMs: startedMs, tailed };
       // A change that came while the record was read may be newer than the answer; the higher version wins.
       const video = newer(answer.video, reading.videos.get(videoId) ?? null);
