@@ -56,7 +56,7 @@ export type SourceVerdict = SourceFailure | { readonly ok: true };
 const rational = z.tuple([z.int().nonnegative(), z.int().positive()]);
 
 const colour = z.object({
-  /** ffmpeg names: `bt709`, `smpte170m`, `bt2020nc`, … */
+  /** How the pictures are stored, by ffmpeg's names: `bt709`, `smpte170m`, `bt2020nc`, … */
   matrix: z.string(),
   primaries: z.string(),
   transfer: z.string(),
@@ -72,7 +72,7 @@ const video = z.object({
   /** Size and format that the decoder gives at the start; later changes are brought back to it. */
   width: z.int().positive(),
   height: z.int().positive(),
-  pixelFormat: z.string(),
+  pixelFormat: z.string().nullable(),
   /** Clockwise turn that a player makes, and mirroring before it. */
   rotation: z.union([z.literal(0), z.literal(90), z.literal(180), z.literal(270)]),
   mirrored: z.boolean(),
@@ -113,6 +113,7 @@ const audioTrack = z.object({
   sourceLayout: z.string().nullable(),
   /** AAC frames of 1,024 samples in a segment, and in the whole track. */
   segmentFrames: z.int().positive(),
+  frames: z.int().positive(),
 });
 
 /** Output frames `[firstFrame, firstFrame + frames)`, on the global grid, beginning at a segment's edge. */
@@ -187,6 +188,6 @@ export interface TaskOutput {
 export interface TaskCommand {
   readonly args: readonly string[];
   readonly outputs: readonly TaskOutput[];
-  /** Media seconds that the command makes; `-progress` reports `out_time_us` against it. */
-  readonly mediaSeconds: number;
+  /** `frame=` of `-progress` when it is done; null where ffmpeg reports none (sound, pictures). */
+  readonly frames: number | null;
 }

@@ -1,0 +1,14 @@
+export { classifyHead, classifyVideoError, isUndecodableSound, unreadable } from './classify.ts';
+export { audioTaskArgs, imagesTaskArgs, type TaskOptions, videoTaskArgs } from './ffmpeg-args.ts';
+export { createPacketScan, type PacketScan } from './packet-scan.ts';
+export { planEncode, type PlanOptions } from './planner.ts';
+export { probeArgs, samplePackets, scanArgs } from './probe-args.ts';
+export {
+  buildProbe,
+  needsLongerSample,
+  type ProbeHeader,
+  readProbeHeader,
+  type SourceProbe,
+} from './probe.ts';
+export { sniffBytes, sniffContainer } from './sniff.ts';
+export * from './types.ts';
