@@ -35,6 +35,10 @@ export async function run(args: readonly string[], out: NodeJS.WriteStream): Pro
     if (options.keep) await stay(out, token.playlistUrl ?? token.embedUrl, stopping.signal);
     return 0;
   } catch (error) {
+    if (stopping.signal.aborted) {
+      out.write('\ninterrupted\n');
+      return 130;
+    }
     if (!(error instanceof DemoFailure)) throw error;
     out.write(`\nFAILED at ${error.message}\n`);
     return 1;

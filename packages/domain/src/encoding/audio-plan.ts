@@ -104,7 +104,6 @@ export function trackNames(tracks: readonly ProbedAudio[]): string[] {
 
 /** HLS quoted strings hold no quotes and no line ends (RFC 8216 §4.2). */
 function cleanName(title: string | null): string | null {
-   
   const clean = (title ?? '')
     .replace(/["\u0000-\u001f\u007f]/g, ' ')
     .trim()

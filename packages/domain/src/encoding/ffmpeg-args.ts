@@ -55,10 +55,14 @@ const pictureInput = ({ video }: EncodeManifest, { inputUrl, threads }: TaskOpti
 
 /**
  * The filters turn the pictures, after deinterlacing. But outputs of a graph with one input inherit that input's
- * display matrix, by which players would turn them again (ffmpeg 5.1); outputs of a graph with two do not.
+ * display matrix, by which players would turn them again (ffmpeg 5.1); outputs of a graph with two do not. So a
+ * turned source is opened once more, for its first picture.
  */
-const unusedInput = { args: ['-f', 'lavfi', '-i', 'color=s=16x16:d=0.1'], graph: '[1:0]nullsink;' };
-const isTurned = ({ rotation, mirrored }: EncodeManifest['video']): boolean => rotation !== 0 || mirrored;
+function secondInput(manifest: EncodeManifest, options: TaskOptions): { args: string[]; graph: string } {
+  const { rotation, mirrored, stream } = manifest.video;
+  if (rotation === 0 && !mirrored) return { args: [], graph: '' };
+  return { args: ['-t', '0.001', ...pictureInput(manifest, options)], graph: `[1:${stream}]nullsink;` };
+}
 
 /**
  * One chunk of the video in all renditions: decoded once, filtered once to the largest, scaled down from
@@ -77,13 +81,14 @@ export function videoTaskArgs(
     kind: 'rendition',
     index,
   }));
+  const second = secondInput(manifest, options);
   const args = [
     ...quiet,
     ...timeArgs(manifest),
     ...['-filter_complex_threads', String(options.threads)],
     ...pictureInput(manifest, options),
-    ...(isTurned(manifest.video) ? unusedInput.args : []),
-    ...['-filter_complex', (isTurned(manifest.video) ? unusedInput.graph : '') + videoGraph(manifest, chunk)],
+    ...second.args,
+    ...['-filter_complex', second.graph + videoGraph(manifest, chunk)],
     ...manifest.renditions.flatMap((rendition, i) => [
       ...['-map', `[v${i}]`],
       ...x264Args(manifest, rendition, options),
