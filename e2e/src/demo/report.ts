@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 
 /** One thing that the demo looked at. */
-export interface Check {
+interface Check {
   name: string;
   /** What was seen. */
   seen: string;

@@ -19,6 +19,12 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
+/** A service that was started here, and so can be killed. */
+export interface StartedStack extends Stack {
+  /** Ends the main process, or its whole process group, with SIGKILL and waits until it is gone. */
+  kill(whole: boolean): Promise<void>;
+}
+
 const startTimeoutMs = 120_000;
 const pollMs = 100;
 
@@ -46,8 +52,9 @@ export async function attachStack(readyPath: string, dataDir: string): Promise<S
 /** Starts the embedded service with a data folder of its own, and waits until it says that it is ready. */
 export async function startStack(options: {
   dataDir?: string | undefined;
+  env?: NodeJS.ProcessEnv;
   signal: AbortSignal;
-}): Promise<Stack> {
+}): Promise<StartedStack> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-demo-'));
   const dataDir = options.dataDir ?? join(folder, 'data');
   const readyPath = join(folder, 'ready.json');
@@ -57,6 +64,7 @@ export async function startStack(options: {
   const service = spawn(process.execPath, [main, '--data', dataDir, '--ready-file', readyPath, '--dev'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
+    env: { ...process.env, ...options.env },
   });
   for (const stream of [service.stdout, service.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -70,7 +78,7 @@ export async function startStack(options: {
   };
   try {
     await untilReady(service, readyPath, options.signal);
-    return { ...(await attachStack(readyPath, dataDir)), stop };
+    return { ...(await attachStack(readyPath, dataDir)), stop, kill: (whole) => kill(service, whole) };
   } catch (error) {
     await stop();
     throw new Error(`the service did not start:\n${log.join('').slice(-4_000)}`, { cause: error });
@@ -96,4 +104,11 @@ async function end(service: ChildProcess): Promise<void> {
   const late = setTimeout(() => service.kill('SIGKILL'), 40_000);
   await ended;
   clearTimeout(late);
+}
+
+async function kill(service: ChildProcess, whole: boolean): Promise<void> {
+  if (service.pid === undefined || service.exitCode !== null) throw new Error('the service does not run');
+  const ended = new Promise((resolve) => service.once('exit', resolve));
+  process.kill(whole ? -service.pid : service.pid, 'SIGKILL');
+  await ended;
 }

@@ -17,7 +17,7 @@ const even = (size: number): number => Math.max(2, 2 * Math.round(size / 2));
  * orientation, the picture fills without enlargement; one rendition at its own size when it fills none. Written
  * here once more, apart from the service's planner, so that the demo can disagree with it.
  */
-export function promisedLadder({ width, height }: Size): Rung[] {
+function promisedLadder({ width, height }: Size): Rung[] {
   const rungs = boxes.flatMap((short) => {
     const long = (short * 16) / 9;
     const [boxWidth, boxHeight] = width >= height ? [long, short] : [short, long];

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** What a master playlist says of one variant. */
-export interface Variant {
+interface Variant {
   uri: string;
   width: number;
   height: number;
@@ -11,7 +11,7 @@ export interface Variant {
 }
 
 /** A media playlist as played: init and segments joined into one file. */
-export interface PlayedTrack {
+interface PlayedTrack {
   uri: string;
   path: string;
   segments: number;

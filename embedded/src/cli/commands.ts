@@ -7,7 +7,7 @@ import { type Record } from '../compose/record.ts';
 import { changeDevTxt } from '../dev/dev-zone.ts';
 
 /** What a command works on. */
-export interface CommandContext {
+interface CommandContext {
   dataDir: string;
   /** Opens the record of the data folder, of the running service or by itself, at the first use. */
   record: () => Promise<Record>;

@@ -25,7 +25,7 @@ export interface EmbeddedOptions {
 }
 
 /** What the ready file holds. */
-export interface ReadyFile {
+interface ReadyFile {
   api: string;
   cdn: string;
   admin: string;

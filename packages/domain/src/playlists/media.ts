@@ -16,7 +16,7 @@ export const namedTracks = (index: DeliveryIndex): NamedTrack[] => [
 ];
 
 /** File name of a segment; `n` counts from 0. */
-export const segmentName = (n: number): string => `seg-${n}.m4s`;
+const segmentName = (n: number): string => `seg-${n}.m4s`;
 
 /**
  * Durations of a track's segments as written in EXTINF, in whole microseconds. They are rounded at the sums,
@@ -38,7 +38,7 @@ export function segmentMicroseconds(track: DeliveryTrack): number[] {
  * Seconds for EXT-X-TARGETDURATION: the longest segment, rounded to the nearest (RFC 8216 §4.3.3.1). It is one
  * number for a whole index, since all media playlists of all variants must have the same (§6.2.4).
  */
-export function targetDuration(index: DeliveryIndex): number {
+function targetDuration(index: DeliveryIndex): number {
   let longest = 1;
   for (const { track } of namedTracks(index)) {
     for (const own of segmentMicroseconds(track)) longest = Math.max(longest, Math.round(own / 1e6));
