@@ -1,7 +1,7 @@
 import { qualities, type Quality } from '@millrace/contract';
 
 /** What a path asks for. The kinds name the route in metrics too. */
-export type TargetKind = 'master' | 'media' | 'iframes' | 'init' | 'segment' | 'file';
+type TargetKind = 'master' | 'media' | 'iframes' | 'init' | 'segment' | 'file';
 
 /** A path of a video file that can be served (decisions: "Playback", paths), taken apart. */
 export interface Target {

@@ -6,14 +6,14 @@ import { problem, playbackStateResponse, type PlaybackStateResponse } from '@mil
 export interface RecordClient {
   /**
    * The states of a video and its account as the record has them now; both null when it does not know the video.
-   * @throws {RecordUnavailableError} whenever the route does not clearly say either
+   * @throws {Error} with code `record_unavailable` whenever the route does not clearly say either
    */
   read(videoId: string): Promise<PlaybackStateResponse>;
   close(): void;
 }
 
 /** The internal route did not answer, or not in its form. */
-export class RecordUnavailableError extends Error {
+class RecordUnavailableError extends Error {
   override readonly name = 'RecordUnavailableError';
   readonly code = 'record_unavailable';
 }

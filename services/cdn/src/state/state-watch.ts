@@ -3,7 +3,7 @@ import { type PlaybackStates } from './playback-states.ts';
 
 const intervalMs = 5_000;
 /** With neither confirmation for this long, somebody has to look: at 60 s playback stops. */
-export const alertSeconds = 20;
+const alertSeconds = 20;
 
 /**
  * Shows how long ago each confirmation of the playback state was last at work, and says so once when both are

@@ -1,0 +1,171 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { problem } from '@millrace/contract';
+import { ask, type CdnHarness, otherKeys, startCdn } from './testing/harness.ts';
+import { accountState, sample, videoState } from './testing/sample.ts';
+
+/** What may be wrong with a request, in the contract's order of checks, each with what must come of it. */
+const faults = {
+  path: [404, 'not_found'],
+  noToken: [403, 'token_missing'],
+  forged: [403, 'token_invalid'],
+  otherVideo: [403, 'token_invalid'],
+  expired: [403, 'token_expired'],
+  noOrigin: [403, 'origin_missing'],
+  otherOrigin: [403, 'domain_mismatch'],
+  held: [403, 'video_unavailable'],
+  overLimit: [403, 'plan_limit_reached'],
+  aboveQuality: [403, 'plan_limit_reached'],
+} as const;
+type Fault = keyof typeof faults;
+const names = Object.keys(faults) as Fault[];
+
+/** Pairs that no one request can have. */
+const exclusive = new Set([
+  'noToken+forged',
+  'noToken+otherVideo',
+  'noToken+expired',
+  'noOrigin+otherOrigin',
+]);
+
+let harness: CdnHarness;
+let version = 100;
+beforeAll(async () => {
+  harness = await startCdn();
+  await harness.beat();
+});
+afterAll(() => harness.close());
+
+/** Sets the states of video and account and waits until the CDN knows them. */
+async function setStates(status: 'ready' | 'held', overWatchLimit: boolean): Promise<void> {
+  version++;
+  await harness.publish(
+    { v: 1, kind: 'video', state: videoState({ version, status }) },
+    { v: 1, kind: 'account', state: accountState({ version, overWatchLimit }) },
+  );
+  await harness.clock.advance(1);
+  await harness.beat();
+}
+
+async function askWith(wrong: readonly Fault[]) {
+  const has = (fault: Fault): boolean => wrong.includes(fault);
+  const token = harness.token(
+    {
+      ...(has('otherVideo') && { videoId: 'vid_0000000000000000000002' }),
+      ...(has('expired') && { expiresAt: harness.clock.now() }),
+    },
+    has('forged') ? otherKeys : undefined,
+  );
+  const folder = has('aboveQuality') ? '1080p' : '720p';
+  return harness.ask(has('path') ? `${folder}/movie.mp4` : `${folder}/index.m3u8`, {
+    token: has('noToken') ? null : token,
+    origin: has('noOrigin')
+      ? null
+      : has('otherOrigin')
+        ? 'https://other.example.com'
+        : `https://${sample.domain}`,
+  });
+}
+
+describe('checks of a playback request', () => {
+  afterEach(() => setStates('ready', false));
+
+  it('lets a request pass that has nothing wrong', async () => {
+    expect((await askWith([])).status).toBe(200);
+  });
+
+  const alone = names.map((fault) => [fault]);
+  const pairs = names.flatMap((first, at) => names.slice(at + 1).map((second) => [first, second]));
+  const rows = [...alone, ...pairs].filter((wrong) => !exclusive.has(wrong.join('+')));
+
+  it.each(rows.map((wrong) => [wrong.join(' and '), wrong] as const))('refuses %s', async (_title, wrong) => {
+    await setStates(wrong.includes('held') ? 'held' : 'ready', wrong.includes('overLimit'));
+    const answer = await askWith(wrong);
+    const first = names.find((fault) => wrong.includes(fault)) ?? 'path';
+    const [status, code] = faults[first];
+    expect([answer.status, answer.headers['x-svc-error']]).toEqual([status, code]);
+    expect(answer.headers['content-type']).toBe('application/problem+json');
+    expect(answer.headers['cache-control']).toBe('no-store');
+    const body = problem.parse(JSON.parse(answer.body.toString()));
+    expect(body).toMatchObject({ status, code, type: `https://docs.example/errors/${code}` });
+  });
+});
+
+describe('token parameter', () => {
+  const url = (query: string): string => `/v/${sample.videoId}/master.m3u8${query}`;
+  it.each<[string, (token: string) => string, number, string | undefined]>([
+    ['no query', () => '', 403, 'token_missing'],
+    ['an empty query', () => '?', 403, 'token_missing'],
+    ['an empty value', () => '?token=', 403, 'token_missing'],
+    ['no value', () => '?token', 403, 'token_missing'],
+    ['another name', (token) => `?tokens=${token}&xtoken=${token}&Token=${token}`, 403, 'token_missing'],
+    ['an encoded name', (token) => `?%74oken=${token}`, 403, 'token_missing'],
+    ['the same twice', (token) => `?token=${token}&token=${token}`, 403, 'token_invalid'],
+    ['an empty one and a good one', (token) => `?token=&token=${token}`, 403, 'token_invalid'],
+    ['an encoded dot', (token) => `?token=${token.replace('.', '%2E')}`, 403, 'token_invalid'],
+    ['padding', (token) => `?token=${token}=`, 403, 'token_invalid'],
+    ['a fragment', (token) => `?token=${token}#x`, 403, 'token_invalid'],
+    ['other parameters around', (token) => `?a=1&&token=${token}&b=%zz`, 200, undefined],
+  ])('%s', async (_title, query, status, code) => {
+    const answer = await ask(harness.cdn.listening, url(query(harness.token())));
+    expect([answer.status, answer.headers['x-svc-error']]).toEqual([status, code]);
+  });
+
+  it('expires at its instant, not a millisecond later', async () => {
+    const at = (offset: number) => new Date(harness.clock.now().getTime() + offset);
+    const status = async (offset: number) =>
+      (await harness.ask('master.m3u8', { token: harness.token({ expiresAt: at(offset) }) })).status;
+    expect([await status(1), await status(0), await status(-1)]).toEqual([200, 403, 403]);
+  });
+});
+
+describe('origin', () => {
+  it.each<[string, Record<string, string>, number, string | undefined]>([
+    ['Origin in capitals', { Origin: 'https://SHOP.Example.com' }, 200, undefined],
+    ['Referer of the domain', { Referer: 'https://shop.example.com/watch?v=1' }, 200, undefined],
+    ['Referer of the CDN itself', { Referer: 'https://cdn.example.net/' }, 200, undefined],
+    ['Origin of the CDN itself', { Origin: 'https://CDN.example.net' }, 200, undefined],
+    [
+      'a good Referer under a foreign Origin',
+      { Origin: 'null', Referer: 'https://shop.example.com/' },
+      403,
+      'domain_mismatch',
+    ],
+    ['http', { Origin: 'http://shop.example.com' }, 403, 'domain_mismatch'],
+    ['a port', { Origin: 'https://shop.example.com:443' }, 403, 'domain_mismatch'],
+    ['a subdomain', { Origin: 'https://www.shop.example.com' }, 403, 'domain_mismatch'],
+    [
+      'a Referer that only contains it',
+      { Referer: 'https://evil.example/https://shop.example.com/' },
+      403,
+      'domain_mismatch',
+    ],
+    ['an empty Origin', { Origin: '' }, 403, 'origin_missing'],
+  ])('%s', async (_title, headers, status, code) => {
+    const answer = await harness.ask('master.m3u8', { origin: null, headers });
+    expect([answer.status, answer.headers['x-svc-error']]).toEqual([status, code]);
+  });
+});
+
+describe('plan', () => {
+  it.each([
+    ['720p/seg-0.m4s', 200],
+    ['1080p/seg-0.m4s', 403],
+    ['2160p/init.mp4', 403],
+    ['1440p/iframes.m3u8', 403],
+    ['audio/seg-0.m4s', 200],
+    ['poster.jpg', 200],
+  ])('%s with a plan up to 720p: %s', async (path, status) => {
+    const answer = await harness.ask(path);
+    expect(answer.status).toBe(status);
+    expect(answer.headers['x-svc-error']).toBe(status === 200 ? undefined : 'plan_limit_reached');
+  });
+
+  it('applies to preview and demo tokens and to pictures over the watch limit', async () => {
+    await setStates('ready', true);
+    for (const kind of ['playback', 'preview', 'demo'] as const) {
+      const answer = await harness.ask('poster.jpg', { token: harness.token({ kind }) });
+      expect(answer.headers['x-svc-error']).toBe('plan_limit_reached');
+    }
+    await setStates('ready', false);
+  });
+});
