@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isInternal, type RouteDefinition, routes } from '@millrace/contract';
 import { createDatabase } from '@millrace/store';
-import { captureLogger, waitFor } from '@millrace/testing';
+import { captureLogger } from '@millrace/testing';
 import { createApi } from './service.ts';
 import {
   adminToken,
@@ -92,9 +92,6 @@ describe('the record away', () => {
     );
     await killer.close();
     expect((await api.ask(`GET /v1/projects/${me.projectId}`, { bearer: me.full })).status).toBe(200);
-    await waitFor(() =>
-      api.log.lines.some(({ message }) => message === 'database connection lost while idle'),
-    );
   });
 
   it('is 503 with Retry-After, and /health says so', async () => {

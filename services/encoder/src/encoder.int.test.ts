@@ -466,16 +466,18 @@ describe('encoders', () => {
   it('lose a task whose lease they could not renew, and remove what they wrote', async () => {
     const paced = pacedProcess();
     const videoId = await upload(await clip('three.mp4', ...pictures(3, '320x180'), ...fast));
-    // As if this process stood still or its network were cut.
+    // As if this process stood still or its network were cut, from the moment on that its ffmpeg runs.
+    let cut = false;
     const cutOff: Database = {
       ...db,
       query: (text, values, name) =>
-        name === 'task-heartbeat'
+        cut && name === 'task-heartbeat'
           ? Promise.reject(new DatabaseUnavailableError('cut off'))
           : db.query(text, values, name),
     };
-    await startEncoder({ ENCODER_LEASE_MS: '600', ENCODER_SLOTS: '1' }, { process: paced, store: cutOff });
+    await startEncoder({ ENCODER_LEASE_MS: '3000', ENCODER_SLOTS: '1' }, { process: paced, store: cutOff });
     await paced.started;
+    cut = true;
     await waitFor(async () => (await reapExpiredLeases(db)) > 0, { what: 'the lease to expire' });
     await startEncoder();
     const video = await settled(videoId);

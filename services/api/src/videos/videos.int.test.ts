@@ -210,9 +210,9 @@ describe('listing videos', () => {
     for (const title of ['one', 'two']) await seedVideo(api.store, me, { status: 'uploading', title });
     const { body } = await list({ limit: '1', status: 'uploading' });
     const cursor = body.nextCursor ?? '';
-    expect((await list({ cursor, status: 'uploading' })).body.data.map((video) => video.title)).toEqual([
-      'one',
-    ]);
+    // Videos of one millisecond have no promised order: the second page has the one that the first had not.
+    const pages = [...body.data, ...(await list({ cursor, status: 'uploading' })).body.data];
+    expect(pages.map((video) => video.title).sort()).toEqual(['one', 'two']);
     for (const filters of [{}, { status: 'ready' }, { status: 'uploading', q: 'o' }]) {
       expect(outcome(await list({ cursor, ...filters }))).toBe('400 invalid_request');
     }
