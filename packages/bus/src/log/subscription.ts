@@ -63,7 +63,7 @@ export class LogSubscription implements Subscription {
       handler,
       pause: options.pause,
       onGap: this.#onGap,
-      slots: new Slots(options.concurrency ?? 1),
+      slots: new Slots(Math.max(1, options.concurrency ?? 1)),
       committer: this.#committer,
       clock: deps.clock,
       logger,

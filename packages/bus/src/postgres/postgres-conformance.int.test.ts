@@ -23,7 +23,7 @@ async function postgresWorld(): Promise<ConformanceWorld> {
     member: async () => {
       const proxy = await createCuttableProxy(database.connectionString);
       proxies.push(proxy);
-      return { bus: open(proxy.url), kill: proxy.cut };
+      return { bus: open(proxy.url), kill: async () => proxy.cut() };
     },
     teardown: async () => {
       await admin.close();

@@ -8,7 +8,7 @@ export interface CuttableProxy {
   /** Connections that are open now. */
   readonly connections: number;
   /** Breaks every connection and refuses new ones. */
-  cut(): Promise<void>;
+  cut(): void;
   /** Takes connections again. */
   mend(): void;
   close(): Promise<void>;
@@ -42,10 +42,9 @@ export async function createCuttableProxy(target: string): Promise<CuttableProxy
   await once(server, 'listening');
   const url = new URL(target);
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const cut = (): Promise<void> => {
+  const cut = (): void => {
     whole = false;
     for (const socket of sockets) socket.destroy();
-    return Promise.resolve();
   };
   return {
     url: url.href,
@@ -57,7 +56,7 @@ export async function createCuttableProxy(target: string): Promise<CuttableProxy
       whole = true;
     },
     close: async () => {
-      await cut();
+      cut();
       server.close();
       await once(server, 'close');
     },
