@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type ProcessEnd, type ProcessLimits } from './encoder-process.ts';
 
-const intervalMs = 250;
+const intervalMs = 500;
 
 export interface Watchdog {
   /** To be told of everything that the process gets done. */

@@ -142,16 +142,10 @@ async function send(
   { start, end }: { start: number; end: number },
   response: ServerResponse,
 ): Promise<void> {
-  let at = start;
-  while (at <= end && !response.destroyed) {
-    const number = Math.floor(at / blockBytes);
-    const block = await source.blocks.get(number);
-    const from = at - number * blockBytes;
-    // Small enough that a reader which leaves after a header has not been sent a block.
-    const slice = block.subarray(from, Math.min(from + 256 * 1024, end + 1 - number * blockBytes));
-    at += slice.length;
-    source.servedBytes += slice.length;
-    if (!response.write(slice)) await drained(response);
+  for await (const piece of source.blocks.read(start, end)) {
+    if (response.destroyed) return;
+    source.servedBytes += piece.length;
+    if (!response.write(piece)) await drained(response);
   }
 }
 

@@ -5,6 +5,9 @@ import { type Clock } from '@millrace/platform';
 /** One ranged request of the object store; a multiple of the part size's unit, so parts are not straddled. */
 export const blockBytes = 8 * 1024 * 1024;
 
+/** A block in the pieces that the store gave: joining them would cost as much as all else here. */
+type Block = readonly Buffer[];
+
 export interface BlocksOptions {
   objects: ObjectStore;
   clock: Clock;
@@ -27,7 +30,7 @@ export interface BlocksOptions {
 export class Blocks {
   readonly #options: BlocksOptions;
   /** Insertion order is the order of last use. */
-  readonly #blocks = new Map<number, Promise<Buffer>>();
+  readonly #blocks = new Map<number, Promise<Block>>();
   #failure: ObjectStoreError | undefined;
 
   constructor(options: BlocksOptions) {
@@ -39,8 +42,25 @@ export class Blocks {
     return this.#failure;
   }
 
-  /** The block with this number; begins to fetch the next one as well. */
-  get(number: number): Promise<Buffer> {
+  /** The bytes of an inclusive range, in pieces; each block is fetched when its turn comes, and the next one too. */
+  async *read(start: number, end: number): AsyncGenerator<Buffer> {
+    for (let at = start; at <= end;) {
+      const number = Math.floor(at / blockBytes);
+      const blockStart = number * blockBytes;
+      const until = Math.min(end + 1, blockStart + blockBytes);
+      let pieceStart = blockStart;
+      for (const piece of await this.#get(number)) {
+        const pieceEnd = pieceStart + piece.length;
+        if (pieceEnd > at && pieceStart < until) {
+          yield piece.subarray(Math.max(0, at - pieceStart), Math.min(piece.length, until - pieceStart));
+        }
+        pieceStart = pieceEnd;
+      }
+      at = until;
+    }
+  }
+
+  #get(number: number): Promise<Block> {
     const block = this.#load(number);
     const next = number + 1;
     if (next * blockBytes < this.#options.sizeBytes && !this.#blocks.has(next)) {
@@ -51,7 +71,7 @@ export class Blocks {
     return block;
   }
 
-  #load(number: number): Promise<Buffer> {
+  #load(number: number): Promise<Block> {
     const known = this.#blocks.get(number);
     if (known !== undefined) {
       this.#touch(number);
@@ -76,7 +96,7 @@ export class Blocks {
     this.#blocks.set(number, block);
   }
 
-  async #fetch(number: number): Promise<Buffer> {
+  async #fetch(number: number): Promise<Block> {
     const { clock, retryWaitsMs, signal } = this.#options;
     for (let attempt = 0; ; attempt++) {
       try {
@@ -94,7 +114,7 @@ export class Blocks {
     }
   }
 
-  async #fetchOnce(number: number): Promise<Buffer> {
+  async #fetchOnce(number: number): Promise<Block> {
     const { objects, key, sizeBytes, idleMs, signal } = this.#options;
     const start = number * blockBytes;
     const end = Math.min(start + blockBytes, sizeBytes) - 1;
@@ -125,14 +145,15 @@ const asStoreError = (error: unknown): ObjectStoreError =>
     : new ObjectStoreError('unavailable', 'the object could not be read', { cause: error });
 
 /** Reads `length` bytes; a stream that ends sooner or goes on is an error (a connection cut in the middle). */
-async function readExactly(stream: Readable, length: number, onBytes: () => void): Promise<Buffer> {
-  const block = Buffer.allocUnsafeSlow(length);
-  let filled = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
+async function readExactly(stream: Readable, length: number, onBytes: () => void): Promise<Block> {
+  const pieces: Buffer[] = [];
+  let received = 0;
+  for await (const piece of stream as AsyncIterable<Buffer>) {
     onBytes();
-    if (filled + chunk.length > length) throw new Error('the object store sent more than the range');
-    filled += chunk.copy(block, filled);
+    received += piece.length;
+    if (received > length) break;
+    pieces.push(piece);
   }
-  if (filled < length) throw new Error(`the object store sent ${filled} of ${length} bytes`);
-  return block;
+  if (received !== length) throw new Error(`the object store sent ${received} bytes of a range of ${length}`);
+  return pieces;
 }

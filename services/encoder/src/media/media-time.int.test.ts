@@ -1,0 +1,7 @@
+import { describe } from '@jest/globals';
+import { casesOf, familiesOf } from '../testing/media-cases.ts';
+import { describeCases } from '../testing/media-suite.ts';
+
+describe('media: time', () => {
+  describeCases(casesOf(familiesOf.time));
+});
