@@ -14,6 +14,7 @@ const commands = {
   demo: { entry: 'e2e/src/demo/main.ts', tools: () => ['ffmpeg'], inCallersFolder: true },
   millrace: { entry: 'embedded/src/cli/main.ts', tools: () => [], inCallersFolder: true },
   test: { entry: 'scripts/test.ts', tools: toolsForTests },
+  'bench:encode': { entry: 'bench/src/encode.ts', tools: () => ['ffmpeg'] },
   check: { entry: 'scripts/test.ts', args: ['--checks'], tools: () => [] },
 };
 
