@@ -29,3 +29,4 @@ export { type CursorScope, decodeCursor, encodeCursor, type Position } from './c
 export { decideDomain, type DomainState, type RecordSeen } from './domain-machine.ts';
 export * from './encoding/index.ts';
 export { playbackTokenSeconds } from './token-lifetime.ts';
+export * from './encoding/index.ts';
