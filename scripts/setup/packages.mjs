@@ -56,9 +56,8 @@ function matchesLockFile(root) {
     if (!path.startsWith('node_modules/') && !path.includes('/node_modules/')) return true;
     const there = installed[path];
     if (!there) return entry.optional === true || entry.devOptional === true || entry.peer === true;
-    return (
-      there.version === entry.version && there.integrity === entry.integrity && there.link === entry.link
-    );
+    const sameContent = !there.integrity || !entry.integrity || there.integrity === entry.integrity;
+    return there.version === entry.version && there.link === entry.link && sameContent;
   });
   return known && Object.keys(installed).every((path) => path in wanted);
 }
