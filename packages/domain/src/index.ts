@@ -29,4 +29,3 @@ export { type CursorScope, decodeCursor, encodeCursor, type Position } from './c
 export { decideDomain, type DomainState, type RecordSeen } from './domain-machine.ts';
 export * from './encoding/index.ts';
 export { playbackTokenSeconds } from './token-lifetime.ts';
-export * from './encoding/index.ts';
