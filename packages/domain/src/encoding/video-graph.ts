@@ -82,7 +82,7 @@ export function pictureFilters(video: ManifestVideo, size: Size, onGrid: readonl
 }
 
 /** Frames that may be missing at the end by rounding; more than that is left missing and measured. */
-const slackFrames = 2;
+const slackFrames = 0;
 
 /** Puts pictures on the grid: frame n at n / rate from presentation zero, then keeps a chunk's frames. */
 export function gridFilters(

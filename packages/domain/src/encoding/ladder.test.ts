@@ -1,0 +1,82 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { qualities, qualityHeight } from '@millrace/contract';
+import { ladder, withRateControl } from './ladder.ts';
+
+const shown = (width: number, height: number, max: (typeof qualities)[number] = '2160p'): string[] =>
+  ladder({ width, height }, max).map((rung) => `${rung.quality} ${rung.width}x${rung.height}`);
+
+describe('ladder', () => {
+  it.each([
+    [3840, 2160, ['360p 640x360', '720p 1280x720', '1080p 1920x1080', '1440p 2560x1440', '2160p 3840x2160']],
+    [1918, 1078, ['360p 640x360', '720p 1280x720']],
+    [1920, 800, ['360p 640x266', '720p 1280x534', '1080p 1920x800']],
+    [1440, 1080, ['360p 480x360', '720p 960x720', '1080p 1440x1080']],
+    [1080, 1920, ['360p 360x640', '720p 720x1280', '1080p 1080x1920']],
+    [1080, 2520, ['360p 274x640', '720p 548x1280', '1080p 822x1920']],
+    [1080, 1080, ['360p 360x360', '720p 720x720', '1080p 1080x1080']],
+    [853, 479, ['360p 640x360']],
+    [639, 359, ['360p 638x358']],
+    [426, 240, ['360p 426x240']],
+    [176, 144, ['360p 176x144']],
+    [17, 1, ['360p 16x2']],
+  ])('makes of %d x %d: %j', (width, height, rungs) => {
+    expect(shown(width, height)).toEqual(rungs);
+  });
+
+  it('stops at the highest quality of the plan', () => {
+    expect(shown(3840, 2160, '720p')).toEqual(['360p 640x360', '720p 1280x720']);
+  });
+
+  it('enlarges nothing, keeps the shape, fits the box, and has even sizes, for any size', () => {
+    const side = fc.integer({ min: 1, max: 16_384 });
+    fc.assert(
+      fc.property(side, side, fc.constantFrom(...qualities), (width, height, max) => {
+        const rungs = ladder({ width, height }, max);
+        expect(rungs.length).toBeGreaterThan(0);
+        for (const rung of rungs) {
+          const short = qualityHeight(rung.quality);
+          expect([rung.width % 2, rung.height % 2]).toEqual([0, 0]);
+          expect(rung.width).toBeLessThanOrEqual(Math.max(2, width + 1));
+          expect(rung.height).toBeLessThanOrEqual(Math.max(2, height + 1));
+          expect(Math.min(rung.width, rung.height)).toBeLessThanOrEqual(short);
+          expect(Math.max(rung.width, rung.height)).toBeLessThanOrEqual(Math.ceil((short * 16) / 9));
+          expect(qualityHeight(rung.quality)).toBeLessThanOrEqual(qualityHeight(max));
+          // Evening moves a side by a pixel at most.
+          if (Math.min(rung.width, rung.height) > 2) {
+            expect(Math.abs(rung.width - (rung.height * width) / height)).toBeLessThanOrEqual(
+              1 + width / height,
+            );
+          }
+        }
+      }),
+    );
+  });
+});
+
+describe('withRateControl', () => {
+  const rung = (quality: (typeof qualities)[number], width: number, height: number, rate = 30) =>
+    withRateControl({ quality, width, height }, [rate, 1]);
+
+  // Rec. ITU-T H.264 table A-1: the lowest level that the size and the speed fit.
+  it.each([
+    ['360p', 640, 360, 30, 30],
+    ['720p', 1280, 720, 30, 31],
+    ['720p', 1280, 720, 60, 32],
+    ['1080p', 1920, 1080, 30, 40],
+    ['1080p', 1920, 1080, 60, 42],
+    ['1440p', 2560, 1440, 30, 50],
+    ['2160p', 3840, 2160, 30, 51],
+    ['2160p', 3840, 2160, 60, 52],
+  ] as const)('%s of %d x %d at %d a second has level %d', (quality, width, height, rate, level) => {
+    expect(rung(quality, width, height, rate).level).toBe(level);
+  });
+
+  it('gives less to smaller pictures, more to faster ones, and a buffer of a second and a half', () => {
+    const wide = rung('1080p', 1920, 1080);
+    expect(rung('1080p', 1920, 800).maxrate).toBeLessThan(wide.maxrate);
+    expect(rung('1080p', 1920, 1080, 60).maxrate).toBeGreaterThan(wide.maxrate);
+    expect(wide).toMatchObject({ crf: 23, maxrate: 5_800_000, bufsize: 8_700_000 });
+    expect(rung('360p', 16, 16).maxrate).toBe(150_000);
+  });
+});
