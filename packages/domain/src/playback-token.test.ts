@@ -91,8 +91,8 @@ describe('verifyPlaybackToken', () => {
     }
   });
 
-  it('refuses long text without decoding it', () => {
-    const text = signText('millrace.playback.v1', { kind: 'playback', vid: 'v'.repeat(800) }, keySet);
+  it('refuses text longer than any token it makes', () => {
+    const text = signPlaybackToken({ ...claims, videoId: 'v'.repeat(700) }, keySet);
     expect(text.length).toBeGreaterThan(1024);
     expect(verifyPlaybackToken(text, keySet)).toBeNull();
     const widest = signPlaybackToken({ ...claims, domain: 'd'.repeat(253) }, keySet);

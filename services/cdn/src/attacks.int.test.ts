@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { waitFor } from '@millrace/testing';
-import { type CdnHarness, startCdn } from './testing/harness.ts';
+import { type CdnHarness, closeCdns, startCdn } from './testing/harness.ts';
 import { pattern, sample, sampleIndex, videoState } from './testing/sample.ts';
 
 const other = 'vid_0000000000000000000002';
@@ -17,7 +17,7 @@ beforeAll(async () => {
   );
   await harness.beat();
 });
-afterAll(() => harness.close());
+afterAll(closeCdns);
 
 /** Sends bytes as they are, as no client library would, and reads until the server closes. */
 async function raw(target: string, headers = ''): Promise<{ status: number; text: string }> {
@@ -153,7 +153,6 @@ describe('viewers that drop their connections', () => {
       expect((await own.ask('720p/seg-0.m4s')).status).toBe(200);
     } finally {
       harness = previous;
-      await own.close();
     }
   });
 
@@ -173,6 +172,5 @@ describe('viewers that drop their connections', () => {
     expect(new Set(codes)).toEqual(new Set(['served', 'service_unavailable']));
     await waitFor(async () => (await own.metric('millrace_cdn_unsent_bytes')) === 0);
     expect((await own.ask('poster.jpg')).body.length).toBe(bytes);
-    await own.close();
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { problem } from '@millrace/contract';
-import { ask, type CdnHarness, otherKeys, startCdn } from './testing/harness.ts';
+import { ask, type CdnHarness, closeCdns, otherKeys, startCdn } from './testing/harness.ts';
 import { accountState, sample, videoState } from './testing/sample.ts';
 
 /** What may be wrong with a request, in the contract's order of checks, each with what must come of it. */
@@ -33,7 +33,7 @@ beforeAll(async () => {
   harness = await startCdn();
   await harness.beat();
 });
-afterAll(() => harness.close());
+afterAll(closeCdns);
 
 /** Sets the states of video and account and waits until the CDN knows them. */
 async function setStates(status: 'ready' | 'held', overWatchLimit: boolean): Promise<void> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ObjectStoreError } from '@millrace/objects';
-import { type Answer, ask, type CdnHarness, startCdn } from './testing/harness.ts';
+import { type Answer, ask, type CdnHarness, closeCdns, startCdn } from './testing/harness.ts';
 import { pattern, sample, segmentBytes, storyboard, trackBytes } from './testing/sample.ts';
 
 let harness: CdnHarness;
@@ -8,7 +8,7 @@ beforeAll(async () => {
   harness = await startCdn();
   await harness.beat();
 });
-afterAll(() => harness.close());
+afterAll(closeCdns);
 
 /** Every address in a playlist: lines that are links, and `URI` attributes. */
 const linksIn = (playlist: string): string[] => [
@@ -235,7 +235,6 @@ describe('what is not there', () => {
     const own = await startCdn();
     await own.store.objects.deleteMany(['encodes/one/720p.mp4']);
     expect((await own.ask('720p/seg-0.m4s')).headers['x-svc-error']).toBe('not_found');
-    await own.close();
   });
 
   it.each([
@@ -257,7 +256,6 @@ describe('what is not there', () => {
     expect(broken.body.toString()).not.toContain('10.0.0.1');
     own.store.interfere = null;
     expect((await own.ask('360p/seg-0.m4s')).body.equals(segmentBytes('360p', 0))).toBe(true);
-    await own.close();
   });
 
   it('serves the poster', async () => {

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { topics } from '@millrace/contract';
 import { waitFor } from '@millrace/testing';
-import { type CdnHarness, startCdn } from './testing/harness.ts';
+import { type CdnHarness, closeCdns, startCdn } from './testing/harness.ts';
 import { accountState, sample, videoState } from './testing/sample.ts';
 
 let harness: CdnHarness;
 beforeEach(async () => {
   harness = await startCdn();
 });
-afterEach(() => harness.close());
+afterEach(closeCdns);
 
 const code = async (path = '720p/seg-0.m4s') => (await harness.ask(path)).headers['x-svc-error'] ?? 'served';
 const becomes = (wanted: string, path?: string) =>

@@ -57,6 +57,13 @@ export interface CdnHarness {
 const keySet = parseKeySet(`k1:${'1'.repeat(32)}`);
 export const otherKeys = parseKeySet(`k1:${'2'.repeat(32)}`);
 
+const running = new Set<CdnHarness>();
+
+/** Closes every CDN that `startCdn` began, also after a test that failed half-way. */
+export async function closeCdns(): Promise<void> {
+  for (const harness of running) await harness.close();
+}
+
 export async function startCdn(env: Record<string, string> = {}): Promise<CdnHarness> {
   const clock = createManualClock();
   const bus = createMemoryBus();
@@ -101,7 +108,7 @@ export async function startCdn(env: Record<string, string> = {}): Promise<CdnHar
       })),
     );
   };
-  return {
+  const harness: CdnHarness = {
     ...{ cdn, clock, bus, store, record, metrics, log, token, metric, publish },
     ask: (path, more = {}) => {
       const given = more.token === undefined ? token() : more.token;
@@ -125,12 +132,15 @@ export async function startCdn(env: Record<string, string> = {}): Promise<CdnHar
       });
     },
     close: async () => {
+      running.delete(harness);
       await cdn.stop();
       await bus.close();
       await record.close();
       await store.close();
     },
   };
+  running.add(harness);
+  return harness;
 }
 
 const keyOf = (message: PlaybackStateMessage): string => {
