@@ -75,7 +75,7 @@ async function start(
   const log = openLogFile(layout.log);
   let server: Postmaster | undefined;
   try {
-    server = await startPostmaster({ layout, binaries, user, credentials, log });
+    server = await startPostmaster({ layout, binaries, user, log });
     const { pid, port, exited } = server;
     await ensureServiceDatabase(
       connectionString(ADMIN, credentials.admin, port, 'postgres'),

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Readable } from 'node:stream';
@@ -8,9 +9,17 @@ const LONGEST_LINE = 10_000;
 
 /** A log file of bounded size: when it is full it becomes `<path>.1`, replacing the one before. */
 export interface LogFile {
-  /** Writes all that the stream brings, until it ends; the answer is the stream's last lines so far, oldest first. */
-  follow(stream: Readable): readonly string[];
+  /** Writes all that the stream brings, until it ends. */
+  follow(stream: Readable): FollowedLog;
   close(): void;
+}
+
+/** What one stream has brought to a log file. */
+export interface FollowedLog {
+  /** The last lines so far, oldest first. */
+  lines: readonly string[];
+  /** Resolves when a line matches; never, when none does. */
+  saw(pattern: RegExp): Promise<void>;
 }
 
 export function openLogFile(path: string, largestBytes: number = LARGEST_BYTES): LogFile {
@@ -43,14 +52,21 @@ export function openLogFile(path: string, largestBytes: number = LARGEST_BYTES):
   };
 }
 
-function keepLastLines(stream: Readable): readonly string[] {
+function keepLastLines(stream: Readable): FollowedLog {
   const lines: string[] = [];
+  const found = new EventEmitter<{ lines: [] }>();
   let partial = '';
   stream.on('data', (chunk: Buffer) => {
     const complete = (partial + chunk.toString('utf8')).split('\n');
     partial = (complete.pop() ?? '').slice(-LONGEST_LINE);
     lines.push(...complete);
     lines.splice(0, lines.length - KEPT_LINES);
+    found.emit('lines');
   });
-  return lines;
+  return {
+    lines,
+    saw: async (pattern) => {
+      while (!lines.some((line) => pattern.test(line))) await once(found, 'lines');
+    },
+  };
 }

@@ -2,21 +2,20 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
 import { type Binaries } from './binaries.ts';
 import { needs } from './cluster.ts';
-import { ADMIN, connectionString, type Credentials } from './credentials.ts';
 import { type DatabaseUser } from './database-user.ts';
 import { PostgresError } from './errors.ts';
 import { type Layout } from './layout.ts';
-import { type LogFile } from './log-file.ts';
+import { type FollowedLog, type LogFile } from './log-file.ts';
 import { settings } from './settings.ts';
 
-const POLL_MS = 25;
+const RETRY_PAUSE_MS = 100;
 /** How long a start is tried again while the port is taken or backends of a killed server are still ending. */
 const RETRY_MS = 30_000;
-/** What PostgreSQL says in those two cases. */
+/** What PostgreSQL says in those two cases, and when it is ready (in English: LC_ALL=C). */
 const PASSING = /pre-existing shared memory block|Address already in use/;
+const READY = /database system is ready to accept connections/;
 const FAST_STOP_MS = 30_000;
 const IMMEDIATE_STOP_MS = 5_000;
 
@@ -34,32 +33,31 @@ export interface PostmasterDeps {
   layout: Layout;
   binaries: Binaries;
   user: DatabaseUser;
-  credentials: Credentials;
   log: LogFile;
 }
 
 /**
- * Starts the server on a free loopback port and resolves when it answers.
+ * Starts the server on a free loopback port and resolves when it takes connections.
  * @throws PostgresError `start_failed` with the server's own words.
  */
 export async function startPostmaster(deps: PostmasterDeps): Promise<Postmaster> {
   const until = Date.now() + RETRY_MS;
   for (;;) {
     const port = await freePort();
-    const { child, lines } = spawnServer(deps, port);
-    if (await answers(child, deps.credentials, port)) return postmaster(child, port);
-    if (!lines.some((line) => PASSING.test(line)) || Date.now() > until) {
-      const reason = lines.slice(-5).join(' ');
+    const { child, log } = spawnServer(deps, port);
+    if (await becomesReady(child, log)) return postmaster(child, port);
+    if (!log.lines.some((line) => PASSING.test(line)) || Date.now() > until) {
+      const reason = log.lines.slice(-5).join(' ');
       throw new PostgresError('start_failed', `PostgreSQL does not start: ${reason}`);
     }
-    await sleep(POLL_MS * 4);
+    await sleep(RETRY_PAUSE_MS);
   }
 }
 
 function spawnServer(
   { layout, binaries, user, log }: PostmasterDeps,
   port: number,
-): { child: ChildProcess; lines: readonly string[] } {
+): { child: ChildProcess; log: FollowedLog } {
   const args = ['-D', layout.cluster, ...settings(port)];
   const [command, commandArgs] = user.command(binaries.postgres, args, {
     onParentDeath: 'QUIT',
@@ -73,33 +71,14 @@ function spawnServer(
     env: { LC_ALL: 'C' },
   });
   child.on('error', () => undefined);
-  return { child, lines: log.follow(child.stderr) };
+  return { child, log: log.follow(child.stderr) };
 }
 
-/** True when the server lets the administrator in; false when the process ended first. Recovery may take long. */
-async function answers(child: ChildProcess, credentials: Credentials, port: number): Promise<boolean> {
-  const url = connectionString(ADMIN, credentials.admin, port, 'postgres');
-  let ended = child.pid === undefined;
+/** True when the server says that it takes connections; false when it ended first. Recovery may take long. */
+async function becomesReady(child: ChildProcess, log: FollowedLog): Promise<boolean> {
   // `close`, not `exit`: only then has everything that it wrote been read.
-  child.once('close', () => (ended = true));
-  while (!ended) {
-    try {
-      const client = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-      client.on('error', () => undefined);
-      await client.connect();
-      await client.end();
-      return true;
-    } catch (error) {
-      const code = (error as { code?: string }).code;
-      // 57P03: the server is starting up or recovering. Anything else that is not about the socket is final.
-      if (code !== undefined && code !== '57P03' && !code.startsWith('E')) {
-        child.kill('SIGQUIT');
-        throw new PostgresError('start_failed', `PostgreSQL refuses its administrator: ${String(error)}`);
-      }
-      await sleep(POLL_MS);
-    }
-  }
-  return false;
+  const ended = new Promise<boolean>((resolve) => child.once('close', () => resolve(false)));
+  return Promise.race([log.saw(READY).then(() => true), ended]);
 }
 
 function postmaster(child: ChildProcess, port: number): Postmaster {
