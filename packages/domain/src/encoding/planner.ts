@@ -86,8 +86,7 @@ interface Timeline {
 
 function planTimeline(probe: SourceProbe, video: ProbedVideo, audio: readonly ProbedAudio[]): Timeline {
   const tick = toNumber(video.timeBase);
-  // What the decoder drops at the start (no reference before the first key frame) does not play.
-  const firstTick = Math.max(video.firstTick ?? video.times.firstTick, video.times.firstTick);
+  const firstTick = firstShown(video);
   const ticks = video.times.ticks.filter((t) => t >= firstTick);
   const grid = frameGrid(video, ticks, video.times.lastDuration);
   const rate = toNumber(grid.rate);
@@ -113,6 +112,15 @@ function planTimeline(probe: SourceProbe, video: ProbedVideo, audio: readonly Pr
     heldFrames: frames - pictureFrames,
     leadSeconds: lead,
   };
+}
+
+/**
+ * Pictures that the decoder drops at the start, for want of a reference before the first key frame, do not
+ * play. A single one is no proof: decoders also date the first picture a frame late.
+ */
+function firstShown({ times, firstTick }: ProbedVideo): number {
+  const decoded = firstTick ?? times.firstTick;
+  return decoded <= (times.ticks[1] ?? times.firstTick) ? times.firstTick : decoded;
 }
 
 /** Silence fills up to the picture's end; sound that runs a little over it is kept. */

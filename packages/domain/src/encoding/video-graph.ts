@@ -81,20 +81,17 @@ export function pictureFilters(video: ManifestVideo, size: Size, onGrid: readonl
   ];
 }
 
-/** Frames that may be missing at the end by rounding; more than that is left missing and measured. */
-const slackFrames = 0;
-
 /** Puts pictures on the grid: frame n at n / rate from presentation zero, then keeps a chunk's frames. */
 export function gridFilters(
   manifest: EncodeManifest,
   chunk: { firstFrame: number; frames: number },
 ): string[] {
-  const held = manifest.heldFrames + slackFrames;
   const end = chunk.firstFrame + chunk.frames;
   return [
     `setpts=PTS-(${manifest.zeroSeconds})/TB`,
     `fps=fps=${formatRational(manifest.frameRate)}:start_time=0:round=near`,
-    `tpad=stop_mode=clone:stop=${held}`,
+    // No more is held than planned: what does not decode at the end is missing, and measured as such.
+    ...(manifest.heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${manifest.heldFrames}`] : []),
     `trim=start_frame=${chunk.firstFrame}:end_frame=${end}`,
   ];
 }
