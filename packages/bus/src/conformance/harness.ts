@@ -11,7 +11,7 @@ export interface ConformanceWorld {
 }
 
 /** A bound that a loaded machine and a group's rebalance stay far below. */
-export const patienceMs = 45_000;
+const patienceMs = 45_000;
 
 /** Asks until the answer is true; for states that nothing announces. */
 export async function eventually(what: string, check: () => boolean | Promise<boolean>): Promise<void> {

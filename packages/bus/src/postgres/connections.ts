@@ -88,7 +88,7 @@ export async function endWithin(connection: { end(): Promise<void> }): Promise<v
 }
 
 /** Whatever the database answers is the transport's fault: callers' mistakes are found before it is asked. */
-export const unavailable = (error: unknown): BusUnavailableError =>
+const unavailable = (error: unknown): BusUnavailableError =>
   new BusUnavailableError(error instanceof Error ? error.message : 'the bus is unavailable', {
     cause: error,
   });

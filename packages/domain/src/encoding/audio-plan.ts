@@ -7,11 +7,11 @@ export const aacFrame = 1024;
 const maxTracks = 8;
 
 /** True when ffmpeg has a decoder for it, as far as the probe can tell. */
-export const isDecodable = (audio: ProbedAudio): boolean =>
+const isDecodable = (audio: ProbedAudio): boolean =>
   audio.codec !== null && audio.channels > 0 && audio.sampleRate > 0 && audio.times.packets > 0;
 
 /** BCP 47 by ISO 639-2 or BCP 47; null for `und` and anything that is no language. */
-export function languageTag(text: string | null): string | null {
+function languageTag(text: string | null): string | null {
   if (text === null || !/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/.test(text)) return null;
   const [tag] = Intl.getCanonicalLocales(text);
   return tag === undefined || /^(und|mul|zxx|mis)\b/.test(tag) ? null : tag;
