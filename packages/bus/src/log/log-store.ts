@@ -53,9 +53,12 @@ export interface OffsetCommit {
   next: number;
 }
 
-/** Something to look at: new messages in the topic, or, with a group, a change among its members. */
+/**
+ * Something to look at: new messages in the topic, or, with a group, a change among its members. Without a topic
+ * anything may have happened: events were missed.
+ */
 export interface LogEvent {
-  topic: string;
+  topic?: string;
   group?: string;
 }
 

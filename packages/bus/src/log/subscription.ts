@@ -138,12 +138,10 @@ export class LogSubscription implements Subscription {
     timer.abort();
   }
 
-  #hear(event: LogEvent): void {
-    if (event.topic !== this.#member.topic) return;
-    if (event.group !== undefined) {
-      if (event.group === this.#member.group) this.#beatWakeup.wake();
-      return;
-    }
+  #hear({ topic, group }: LogEvent): void {
+    if (topic !== undefined && topic !== this.#member.topic) return;
+    if (topic === undefined || group === this.#member.group) this.#beatWakeup.wake();
+    if (group !== undefined) return;
     for (const reader of this.#readers.values()) reader.stale = true;
     this.#feedWakeup.wake();
   }

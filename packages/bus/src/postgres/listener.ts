@@ -22,7 +22,7 @@ export interface EventChannelOptions {
 /**
  * Carries events between processes: NOTIFY after the commit, LISTEN on a direct connection (a pooler in
  * transaction mode would lose it). Events of this process reach its own listeners without a round trip. A lost
- * event costs at most one sweep.
+ * event costs at most one sweep; whenever listening begins, everybody looks.
  */
 export class EventChannel {
   readonly #options: EventChannelOptions;
@@ -106,6 +106,8 @@ export class EventChannel {
     client.on('notification', ({ payload }) => this.#hear(payload ?? ''));
     await client.connect();
     await client.query(`listen ${channel}`);
+    // What was notified before is missed.
+    this.#tell({});
     for (;;) {
       await Promise.race([lost, sleepUnlessAborted(this.#options.clock, pingMs, signal)]);
       if (signal.aborted) return;

@@ -144,6 +144,7 @@ describe('retention', () => {
     const recent = await bus.subscribe('recent', fixture.topic, handle);
     await waitFor(() => values.length === 3, patience);
     await Promise.all([old.close(), recent.close()]);
+    await waitFor(async () => String(await lagOf(bus, 'alive')) === '0,0', patience);
     await query(
       `update bus_groups set seen_at = now() - interval '25 hours' where topic = $1 and name <> 'recent'`,
       [fixture.topic],

@@ -51,7 +51,7 @@ export function withRateControl(rung: Size & { quality: Quality }, rate: Rationa
   const area = Math.min(1, (rung.width * rung.height * 9) / (short * short * 16));
   const speed = Math.max(0.5, toNumber(rate) / 30);
   const maxrate = Math.max(150_000, Math.round(maxrates[rung.quality] * area ** 0.75 * speed ** 0.6));
-  const bufsize = Math.round(maxrate * bufferSeconds);
+  const bufsize = Math.floor(maxrate * bufferSeconds);
   return { ...rung, crf, maxrate, bufsize, level: h264Level(rung, toNumber(rate), maxrate, bufsize) };
 }
 

@@ -139,7 +139,7 @@ describe('readCmafFile', () => {
           return survives(bytes);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 300, examples: [[[[819, 105], [405, 0]]]] },
     );
   });
 

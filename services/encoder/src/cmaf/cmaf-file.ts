@@ -31,13 +31,18 @@ export async function readCmafFile(path: string): Promise<CmafFile> {
   try {
     return await readFrom(file, (await file.stat()).size);
   } catch (error) {
-    // A field lies behind the end of its box.
-    if (error instanceof RangeError) throw new MalformedBoxError('a box is too short', { cause: error });
+    if (isFieldBehindEnd(error)) throw new MalformedBoxError('a box is too short', { cause: error });
     throw error;
   } finally {
     await file.close();
   }
 }
+
+/** Of a field behind the end of its box. By code: Node's own errors are not of this realm's classes in every host. */
+const isFieldBehindEnd = (error: unknown): boolean =>
+  ['ERR_OUT_OF_RANGE', 'ERR_BUFFER_OUT_OF_BOUNDS'].includes(
+    (error as Partial<NodeJS.ErrnoException>).code ?? '',
+  );
 
 async function readFrom(file: FileHandle, bytes: number): Promise<CmafFile> {
   let init: (InitSegment & { initBytes: number; initHash: string }) | undefined;

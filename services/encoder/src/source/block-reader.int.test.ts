@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -206,6 +208,7 @@ describe('BlockReader', () => {
       `ffconcat version 1.0\nfile '${target}.mp4'\n`,
       `<?xml version="1.0"?><MPD><Period><BaseURL>${target}</BaseURL></Period></MPD>`,
     ];
+    const outputFolder = await mkdtemp(join(tmpdir(), 'millrace-disguise-'));
     for (const [index, text] of disguises.entries()) {
       const name = `videos/vid_1/disguise-${index}/source`;
       await store.objects.put(name, Buffer.from(text));
@@ -218,7 +221,7 @@ describe('BlockReader', () => {
           stallMs: 10_000,
           memoryBytes: 2 ** 30,
           outputBytes: 2 ** 20,
-          outputFolder: tmpdir(),
+          outputFolder,
         },
         { onText: (piece) => (seen += piece), signal: new AbortController().signal },
       );
@@ -226,6 +229,7 @@ describe('BlockReader', () => {
       expect(seen).not.toContain('root:');
     }
     canary.close();
+    await rm(outputFolder, { recursive: true });
     expect(asked).toEqual([]);
   });
 });

@@ -1,0 +1,310 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createPacketScan } from './packet-scan.ts';
+import { planEncode } from './planner.ts';
+import { buildProbe, readProbeHeader, type SourceProbe } from './probe.ts';
+import { encodeManifest, type EncodeManifest, type SourceContainer, type SourceFailure } from './types.ts';
+
+type Fields = Record<string, unknown>;
+interface Source {
+  container?: SourceContainer;
+  /** Fields of ffprobe's streams over those of a plain video; null leaves it out. */
+  video?: Fields | null;
+  audio?: readonly Fields[];
+  frames?: Fields;
+  more?: readonly Fields[];
+  /** `[first second, seconds]` of the packets. */
+  videoAt?: readonly [number, number];
+  audioAt?: readonly [number, number];
+  packets?: string;
+}
+
+const rate = 25;
+const line = (stream: number, at: number, duration: number): string =>
+  `${stream},${Math.round(at * 1000)},${Math.round(at * 1000)},${duration},K_\n`;
+
+/** A probe as it comes: ffprobe's JSON and its list of packets, through the readers of both. */
+function probeOf(source: Source): SourceProbe {
+  const { container = 'mp4', video = {}, audio = [], videoAt = [0, 4], audioAt = [0, 4] } = source;
+  const picture = { index: 0, codec_type: 'video', codec_name: 'h264', time_base: '1/1000', ...video };
+  const size = { width: 1280, height: 720, pix_fmt: 'yuv420p', ...source.frames };
+  const streams = [
+    ...(video === null ? [] : [{ ...size, ...picture, r_frame_rate: '25/1' }]),
+    ...audio.map((fields, i) => ({
+      ...{ index: i + 1, codec_type: 'audio', codec_name: 'aac', time_base: '1/1000' },
+      ...{ sample_rate: '48000', channels: 2, channel_layout: 'stereo', ...fields },
+    })),
+    ...(source.more ?? []),
+  ];
+  const frame = { media_type: 'video', stream_index: 0, best_effort_timestamp: videoAt[0] * 1000, ...size };
+  const header = readProbeHeader(
+    JSON.stringify({ frames: video === null ? [] : [frame], streams, format: { format_name: 'x' } }),
+  );
+  const scan = createPacketScan(container, header);
+  if (source.packets !== undefined) scan.write(source.packets);
+  else {
+    for (let n = 0; video !== null && n < videoAt[1] * rate; n++)
+      scan.write(line(0, videoAt[0] + n / rate, 40));
+    for (const [i] of audio.entries())
+      for (let n = 0; n < audioAt[1] * 50; n++) scan.write(line(i + 1, audioAt[0] + n / 50, 20));
+  }
+  return buildProbe(container, header, scan.end());
+}
+
+const plan = (source: Source): { ok: true; manifest: EncodeManifest } | SourceFailure =>
+  planEncode(probeOf(source), { maxQuality: '2160p' });
+
+function manifestOf(source: Source): EncodeManifest {
+  const planned = plan(source);
+  if (!planned.ok) throw new Error(planned.message);
+  return encodeManifest.parse(planned.manifest);
+}
+const codes = (manifest: EncodeManifest): string[] => manifest.notes.map(({ code }) => code);
+const matrix = (a: number, b: number, c: number, d: number): Fields => ({
+  side_data_list: [
+    { displaymatrix: `\n00000000: ${a} ${b} 0\n00000001: ${c} ${d} 0\n00000002: 0 0 1073741824\n` },
+  ],
+});
+const one = 65_536;
+
+describe('the picture of a plan', () => {
+  it.each([
+    ['upright', {}, 0, false, [1280, 720]],
+    ['a quarter turn', matrix(0, one, -one, 0), 90, false, [720, 1280]],
+    ['half a turn', matrix(-one, 0, 0, -one), 180, false, [1280, 720]],
+    ['three quarters', matrix(0, -one, one, 0), 270, false, [720, 1280]],
+    ['mirrored', matrix(-one, 0, 0, one), 0, true, [1280, 720]],
+    ['a matrix of zeros', matrix(0, 0, 0, 0), 0, false, [1280, 720]],
+  ] as const)('is turned by the display matrix: %s', (_, video, rotation, mirrored, [width, height]) => {
+    expect(manifestOf({ video }).video).toMatchObject({
+      ...{ rotation, mirrored, displayWidth: width, displayHeight: height },
+    });
+  });
+
+  it.each([
+    ['64:45', 720, 576, [1024, 576]],
+    ['4:3', 1440, 1080, [1920, 1080]],
+    ['8:9', 720, 480, [640, 480]],
+    ['0:1', 720, 480, [720, 480]],
+    ['100:1', 720, 480, [720, 480]],
+  ] as const)('has its pixels made square: %s', (sample_aspect_ratio, width, height, [shown, tall]) => {
+    const { video } = manifestOf({ frames: { width, height, sample_aspect_ratio } });
+    expect([video.displayWidth, video.displayHeight]).toEqual([shown, tall]);
+  });
+
+  it.each([
+    ['progressive, whatever the header says', { interlaced_frame: 0 }, 'tt', 'none'],
+    ['top first', { interlaced_frame: 1, top_field_first: 1 }, 'tt', 'tff'],
+    [
+      'top first by the container, against the decoder',
+      { interlaced_frame: 1, top_field_first: 0 },
+      'tt',
+      'tff',
+    ],
+    ['bottom first', { interlaced_frame: 1, top_field_first: 1 }, 'bb', 'bff'],
+    ['top first by the decoder alone', { interlaced_frame: 1, top_field_first: 1 }, 'unknown', 'tff'],
+    ['bottom first by the decoder alone', { interlaced_frame: 1, top_field_first: 0 }, 'unknown', 'bff'],
+  ])('is deinterlaced: %s', (_, frames, field_order, deinterlace) => {
+    const manifest = manifestOf({ frames, video: { field_order } });
+    expect(manifest.video.deinterlace).toBe(deinterlace);
+    expect(codes(manifest).includes('deinterlaced')).toBe(deinterlace !== 'none');
+  });
+
+  it.each([
+    ['untagged and high', {}, 'bt709', 'tv', 'none'],
+    ['untagged and low', { width: 640, height: 480 }, 'smpte170m', 'tv', 'none'],
+    ['full range by its format', { pix_fmt: 'yuvj420p' }, 'bt709', 'pc', 'none'],
+    ['full range by its tag', { color_range: 'pc' }, 'bt709', 'pc', 'none'],
+    ['RGB', { pix_fmt: 'gbrp' }, 'gbr', 'pc', 'none'],
+    ['HLG', { color_transfer: 'arib-std-b67', color_space: 'bt2020nc' }, 'bt2020nc', 'tv', 'hlg'],
+    ['PQ', { color_transfer: 'smpte2084', color_space: 'bt2020nc' }, 'bt2020nc', 'tv', 'pq'],
+  ])('is read in its own colours: %s', (_, frames, colourMatrix, range, toneMap) => {
+    const manifest = manifestOf({ frames });
+    expect(manifest.video).toMatchObject({ colour: { matrix: colourMatrix, range }, toneMap });
+    expect(codes(manifest).includes('tone_mapped')).toBe(toneMap !== 'none');
+  });
+
+  it('has its alpha laid over black, by a decoder that reads it', () => {
+    const manifest = manifestOf({ video: { codec_name: 'vp9', tags: { alpha_mode: '1' } } });
+    expect(manifest.video).toMatchObject({ alpha: true, decoder: 'libvpx-vp9', pixelFormat: 'yuva420p' });
+    expect(codes(manifest)).toContain('alpha_flattened');
+  });
+});
+
+describe('the time line of a plan', () => {
+  it.each([
+    ['as it is', {}, 0, 100, 0],
+    ['that begins at an hour', { videoAt: [3600, 4], audioAt: [3600, 4] }, 3600, 100, 0],
+    ['whose sound goes on: the last picture stays', { audioAt: [0, 6] }, 0, 150, 50],
+    ['whose sound goes on for a moment', { audioAt: [0, 4.1] }, 0, 100, 0],
+    ['whose sound stops early', { audioAt: [0, 1] }, 0, 100, 0],
+    ['whose sound begins late', { audioAt: [2, 2] }, 0, 100, 0],
+    ['whose picture begins late: the first stands in', { videoAt: [1, 3], audioAt: [0, 4] }, 0, 100, 0],
+    ['whose picture begins a moment late: sound is cut', { videoAt: [0.2, 3.8] }, 0.2, 95, 0],
+  ] as const)('%s', (_, times: Partial<Source>, zeroSeconds, frames, heldFrames) => {
+    const manifest = manifestOf({ audio: [{}], ...times });
+    expect(manifest).toMatchObject({ zeroSeconds, frames, heldFrames, frameRate: [25, 1] });
+    expect(manifest.durationSeconds).toBe(frames / 25);
+    expect(codes(manifest).includes('picture_held')).toBe(heldFrames > 0);
+  });
+
+  it('drops what does not decode before the first key frame', () => {
+    const frames = { best_effort_timestamp: 1000 };
+    expect(manifestOf({ frames })).toMatchObject({ zeroSeconds: 1, frames: 75 });
+  });
+
+  it('joins a transport stream whose clock jumps', () => {
+    const first = Array.from({ length: 50 }, (_, n) => line(0, n / rate, 40));
+    const second = Array.from({ length: 50 }, (_, n) => line(0, 7000 + n / rate, 40));
+    const packets = [...first, ...second].join('');
+    const joined = manifestOf({ container: 'mpegts', packets });
+    expect(joined).toMatchObject({ discontinuous: true, frames: 100 });
+    expect(codes(joined)).toContain('clock_straightened');
+  });
+
+  it('has segments of six seconds in whole frames', () => {
+    expect(manifestOf({}).segmentFrames).toBe(150);
+  });
+});
+
+describe('the sound of a plan', () => {
+  const chosen = (audio: readonly Fields[]): (string | null)[][] =>
+    manifestOf({ audio }).audio.map(({ stream, language, name }) => [String(stream), language, name]);
+  it.each([
+    ['none', [], []],
+    ['one', [{}], [['1', null, 'Audio']]],
+    [
+      'the default first, one for each language',
+      [
+        { tags: { language: 'eng' } },
+        { tags: { language: 'fre' }, disposition: { default: 1 } },
+        { tags: { language: 'eng' } },
+      ],
+      [
+        ['2', 'fr', 'français'],
+        ['1', 'en', 'English'],
+      ],
+    ],
+    [
+      'no commentary before the film',
+      [
+        { disposition: { default: 1, comment: 1 }, tags: { title: 'Talk' } },
+        { tags: { title: 'The "film"' } },
+      ],
+      [['2', null, 'The  film']],
+    ],
+    ['none that cannot be decoded', [{ codec_name: undefined }, {}], [['2', null, 'Audio']]],
+    ['a language that is none', [{ tags: { language: 'x-"' } }], [['1', null, 'Audio']]],
+  ])('%s', (_, audio, expected) => {
+    expect(chosen(audio)).toEqual(expected);
+  });
+
+  it.each([
+    ['48000', 2, 48_000, 2, 128_000],
+    ['96000', 6, 48_000, 2, 128_000],
+    ['8000', 1, 48_000, 1, 80_000],
+    ['22050', 1, 44_100, 1, 80_000],
+    ['44100', 2, 44_100, 2, 128_000],
+  ] as const)(
+    '%s Hz in %d channels becomes %d Hz in %d at %d bit/s',
+    (sample_rate, channels, hertz, out, bitrate) => {
+      const { audio } = manifestOf({ audio: [{ sample_rate, channels }] });
+      expect(audio[0]).toMatchObject({ sampleRate: hertz, channels: out, bitrate });
+    },
+  );
+
+  it('that is the only one and cannot be decoded leaves the video silent, and says so', () => {
+    const manifest = manifestOf({ audio: [{ codec_name: undefined }] });
+    expect(manifest.audio).toEqual([]);
+    expect(codes(manifest)).toContain('sound_undecodable');
+  });
+});
+
+describe('the verdict on a source', () => {
+  const still = { codec_name: 'png' };
+  it.each<[string, Source, string]>([
+    ['sound alone', { video: null, audio: [{}] }, 'no_video_track no_video'],
+    [
+      'sound with a cover',
+      { video: { disposition: { attached_pic: 1 } }, audio: [{}] },
+      'no_video_track no_video',
+    ],
+    ['a single still', { video: still, videoAt: [0, 0.04] }, 'no_video_track no_video'],
+    ['nothing', { video: null }, 'no_video_track no_video'],
+    ['pictures that were cut off', { video: { nb_frames: '50' }, packets: '' }, 'invalid_file corrupt'],
+    ['an unknown codec', { video: { codec_name: undefined } }, 'unsupported_codec no_decodable_video'],
+    ['no picture that decodes', { frames: { stream_index: 9 } }, 'invalid_file corrupt'],
+    ['pictures too large', { frames: { width: 20_000 } }, 'invalid_file unsupported_dimensions'],
+  ])('%s: %s', (_, source, expected) => {
+    const planned = plan(source);
+    expect(planned.ok ? 'ready' : `${planned.code} ${planned.kind}`).toBe(expected);
+  });
+
+  it('takes a single picture of a video codec for a video', () => {
+    expect(manifestOf({ videoAt: [0, 0.04] }).frames).toBe(1);
+  });
+
+  it('takes the film, not the larger cover', () => {
+    const cover = {
+      ...{
+        index: 7,
+        codec_type: 'video',
+        codec_name: 'mjpeg',
+        time_base: '1/1000',
+        width: 4000,
+        height: 4000,
+      },
+      disposition: { attached_pic: 1 },
+    };
+    expect(manifestOf({ more: [cover] }).video.stream).toBe(0);
+  });
+
+  it('is a verdict or a valid plan for whatever ffprobe lists', () => {
+    const number = fc.option(fc.nat(), { nil: undefined });
+    const packet = fc.tuple(
+      fc.nat(2),
+      fc.integer(),
+      fc.integer(),
+      fc.nat(),
+      fc.constantFrom('K_', '_', '_D', ''),
+    );
+    const fields = fc.record({ width: number, height: number, has_b_frames: number }, { requiredKeys: [] });
+    fc.assert(
+      fc.property(
+        fields,
+        fc.array(packet),
+        fc.constantFrom('mp4', 'mpegts', 'avi'),
+        fc.string(),
+        (video, list, container, rest) => {
+          const packets = list.map((each) => each.join(',')).join('\n') + rest;
+          const planned = plan({ container, video, audio: [{}], packets, frames: { width: 64, height: 64 } });
+          if (planned.ok) encodeManifest.parse(planned.manifest);
+          else expect(planned.message).toMatch(/\.$/);
+        },
+      ),
+    );
+  });
+});
+
+describe('createPacketScan', () => {
+  it('gives the same for its text in any pieces', () => {
+    const text = Array.from({ length: 20 }, (_, n) => line(n % 2, n / 10, 40)).join('');
+    const header = readProbeHeader(
+      JSON.stringify({
+        streams: [0, 1].map((index) => ({ index, codec_type: 'video', time_base: '1/1000' })),
+        format: { format_name: 'x' },
+      }),
+    );
+    const scanned = (pieces: readonly string[]): unknown => {
+      const scan = createPacketScan('mp4', header);
+      for (const piece of pieces) scan.write(piece);
+      return scan.end();
+    };
+    fc.assert(
+      fc.property(fc.array(fc.nat(text.length), { maxLength: 5 }), (cuts) => {
+        const edges = [0, ...cuts.sort((a, b) => a - b), text.length];
+        expect(scanned(edges.map((edge, i) => text.slice(edge, edges[i + 1])))).toEqual(scanned([text]));
+      }),
+    );
+  });
+});
