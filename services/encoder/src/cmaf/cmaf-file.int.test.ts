@@ -139,7 +139,17 @@ describe('readCmafFile', () => {
           return survives(bytes);
         },
       ),
-      { numRuns: 300, examples: [[[[819, 105], [405, 0]]]] },
+      {
+        numRuns: 300,
+        examples: [
+          [
+            [
+              [819, 105],
+              [405, 0],
+            ],
+          ],
+        ],
+      },
     );
   });
 
