@@ -22,7 +22,7 @@ import { lockVideo, type VideoRow } from './videos.ts';
  */
 
 /** What joining needs of the object store; `ObjectStore` of @millrace/objects has it. */
-export interface PartJoiner {
+interface PartJoiner {
   complete(input: {
     key: string;
     uploadId: string;
@@ -32,7 +32,7 @@ export interface PartJoiner {
 }
 
 /** One attempt at completing an upload; it may record its outcome as long as no other has taken over. */
-export interface Completion {
+interface Completion {
   upload: UploadRow;
   attempt: string;
   parts: readonly HeldPart[];
