@@ -98,7 +98,11 @@ describe('paths that try to be another video', () => {
     ]) {
       expect((await raw(target)).status).toBe(400);
     }
-    expect((await raw('/', `X-Long: ${'x'.repeat(20_000)}\r\n`)).status).toBe(431);
+    const tooLong = await raw('/', `X-Long: ${'x'.repeat(20_000)}\r\n`);
+    expect(tooLong.status).toBe(431);
+    for (const header of ['X-Svc-Error: invalid_request', 'Cache-Control: no-store', 'Vary: Origin']) {
+      expect(tooLong.text).toContain(`\r\n${header}\r\n`);
+    }
     expect((await raw(`/v/${sample.videoId}/master.m3u8?token=${'a'.repeat(9_000)}`)).text).toContain(
       'token_invalid',
     );

@@ -46,7 +46,20 @@ async function setStates(status: 'ready' | 'held', overWatchLimit: boolean): Pro
   await harness.beat();
 }
 
-async function askWith(wrong: readonly Fault[]) {
+/** One path of each kind of file, in the plan's quality and above it; a kind without a quality is never above. */
+const kinds = {
+  master: { path: 'master.m3u8', above: null, wrong: 'master.mpd' },
+  playlist: { path: '720p/index.m3u8', above: '1080p/index.m3u8', wrong: '720p/index.m3u' },
+  segment: { path: '720p/seg-0.m4s', above: '1080p/seg-0.m4s', wrong: '720p/seg-0.mp4' },
+  init: { path: '720p/init.mp4', above: '1080p/init.mp4', wrong: '720p/init.m4s' },
+  poster: { path: 'poster.jpg', above: null, wrong: 'poster.png' },
+} as const;
+type Kind = keyof typeof kinds;
+const allKinds = Object.keys(kinds) as Kind[];
+const own = `https://${sample.domain}`;
+const foreign = 'https://other.example.com';
+
+async function askWith(wrong: readonly Fault[], kind: Kind) {
   const has = (fault: Fault): boolean => wrong.includes(fault);
   const token = harness.token(
     {
@@ -55,14 +68,11 @@ async function askWith(wrong: readonly Fault[]) {
     },
     has('forged') ? otherKeys : undefined,
   );
-  const folder = has('aboveQuality') ? '1080p' : '720p';
-  return harness.ask(has('path') ? `${folder}/movie.mp4` : `${folder}/index.m3u8`, {
+  const { path, above, wrong: unserved } = kinds[kind];
+  const asked = has('aboveQuality') ? (above ?? path) : path;
+  return harness.ask(has('path') ? unserved : asked, {
     token: has('noToken') ? null : token,
-    origin: has('noOrigin')
-      ? null
-      : has('otherOrigin')
-        ? 'https://other.example.com'
-        : `https://${sample.domain}`,
+    origin: has('noOrigin') ? null : has('otherOrigin') ? foreign : own,
   });
 }
 
@@ -70,7 +80,7 @@ describe('checks of a playback request', () => {
   afterEach(() => setStates('ready', false));
 
   it('lets a request pass that has nothing wrong', async () => {
-    expect((await askWith([])).status).toBe(200);
+    for (const kind of allKinds) expect([kind, (await askWith([], kind)).status]).toEqual([kind, 200]);
   });
 
   const alone = names.map((fault) => [fault]);
@@ -79,16 +89,32 @@ describe('checks of a playback request', () => {
 
   it.each(rows.map((wrong) => [wrong.join(' and '), wrong] as const))('refuses %s', async (_title, wrong) => {
     await setStates(wrong.includes('held') ? 'held' : 'ready', wrong.includes('overLimit'));
-    const answer = await askWith(wrong);
     const first = names.find((fault) => wrong.includes(fault)) ?? 'path';
     const [status, code] = faults[first];
-    expect([answer.status, answer.headers['x-svc-error']]).toEqual([status, code]);
-    expect(answer.headers['content-type']).toBe('application/problem+json');
-    expect(answer.headers['cache-control']).toBe('no-store');
-    const body = problem.parse(JSON.parse(answer.body.toString()));
-    expect(body).toMatchObject({ status, code, type: `https://docs.example/errors/${code}` });
+    const origin = wrong.includes('noOrigin') ? undefined : wrong.includes('otherOrigin') ? foreign : own;
+    for (const kind of allKinds) {
+      if (first === 'aboveQuality' && kinds[kind].above === null) continue;
+      const answer = await askWith(wrong, kind);
+      expect([kind, answer.status, answer.headers['x-svc-error']]).toEqual([kind, status, code]);
+      expect(answer.headers['content-type']).toBe('application/problem+json');
+      expect(answer.headers['cache-control']).toBe('no-store');
+      expect(answer.headers.vary).toBe('Origin');
+      expect(answer.headers['access-control-allow-origin']).toBe(origin);
+      const body = problem.parse(JSON.parse(answer.body.toString()));
+      expect(body).toMatchObject({ status, code, type: `https://docs.example/errors/${code}` });
+    }
   });
 });
+
+/** The same bytes in another spelling: 32 bytes leave two bits of the last character unused. */
+function respelled(token: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  const last = alphabet.indexOf(token.at(-1) ?? '');
+  const other = `${token.slice(0, -1)}${alphabet[last ^ 1] ?? ''}`;
+  const bytes = (text: string) => Buffer.from(text.split('.')[1] ?? '', 'base64url');
+  expect(bytes(other)).toEqual(bytes(token));
+  return `?token=${other}`;
+}
 
 describe('token parameter', () => {
   const url = (query: string): string => `/v/${sample.videoId}/master.m3u8${query}`;
@@ -103,6 +129,12 @@ describe('token parameter', () => {
     ['an empty one and a good one', (token) => `?token=&token=${token}`, 403, 'token_invalid'],
     ['an encoded dot', (token) => `?token=${token.replace('.', '%2E')}`, 403, 'token_invalid'],
     ['padding', (token) => `?token=${token}=`, 403, 'token_invalid'],
+    ['a last character spelled anew', respelled, 403, 'token_invalid'],
+    ['junk in it', (token) => `?token=${token.slice(0, 9)}!${token.slice(9)}`, 403, 'token_invalid'],
+    ['white space behind it', (token) => `?token=${token}%20`, 403, 'token_invalid'],
+    ['no signature', (token) => `?token=${token.split('.')[0] ?? ''}.`, 403, 'token_invalid'],
+    ['no text at all', () => '?token=.', 403, 'token_invalid'],
+    ['two empty ones', () => '?token=&token=', 403, 'token_invalid'],
     ['a fragment', (token) => `?token=${token}#x`, 403, 'token_invalid'],
     ['other parameters around', (token) => `?a=1&&token=${token}&b=%zz`, 200, undefined],
   ])('%s', async (_title, query, status, code) => {
@@ -139,6 +171,28 @@ describe('origin', () => {
       403,
       'domain_mismatch',
     ],
+    ['null', { Origin: 'null' }, 403, 'domain_mismatch'],
+    [
+      'the domain with more behind it',
+      { Origin: 'https://shop.example.com.evil.example' },
+      403,
+      'domain_mismatch',
+    ],
+    ['the domain with more before it', { Origin: 'https://evilshop.example.com' }, 403, 'domain_mismatch'],
+    ['the parent of the domain', { Origin: 'https://example.com' }, 403, 'domain_mismatch'],
+    ['a final dot', { Origin: 'https://shop.example.com.' }, 403, 'domain_mismatch'],
+    ['a final slash', { Origin: 'https://shop.example.com/' }, 403, 'domain_mismatch'],
+    ['userinfo', { Origin: 'https://shop.example.com@evil.example' }, 403, 'domain_mismatch'],
+    ['a Referer with a port', { Referer: 'https://shop.example.com:8443/a' }, 403, 'domain_mismatch'],
+    ['a Referer by http', { Referer: 'http://shop.example.com/a' }, 403, 'domain_mismatch'],
+    [
+      'a Referer with userinfo',
+      { Referer: 'https://shop.example.com@evil.example/' },
+      403,
+      'domain_mismatch',
+    ],
+    ['a Referer that is none', { Referer: 'shop.example.com' }, 403, 'domain_mismatch'],
+    ['the CDN by http', { Origin: 'http://cdn.example.net' }, 403, 'domain_mismatch'],
     ['an empty Origin', { Origin: '' }, 403, 'origin_missing'],
   ])('%s', async (_title, headers, status, code) => {
     const answer = await harness.ask('master.m3u8', { origin: null, headers });

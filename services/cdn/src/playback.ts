@@ -18,7 +18,7 @@ const immutable = 'private, max-age=86400, immutable';
 const brief = 'private, max-age=30';
 /** Seconds after which a refusal that is our fault is worth another try. */
 const retryAfterSeconds = 5;
-/** A playlist or VTT file that is rewritten is held as text. */
+/** A playlist or storyboard that is rewritten is held as text. */
 const maximumTextBytes = 8 * 1024 * 1024;
 
 export interface PlaybackDeps {
@@ -104,7 +104,7 @@ export class Playback {
     }
     const block = delivery.block(target);
     if (block === null) exchange.refuse('not_found');
-    else if (/\.(m3u8|vtt)$/.test(target.file)) this.#sendLinked(admitted, delivery, block);
+    else if (hasLinks(target.file)) this.#sendLinked(admitted, delivery, block);
     else this.#sendBlock(admitted, block, this.#metering(admitted, view, delivery, block));
   }
 
@@ -194,6 +194,9 @@ export class Playback {
     else exchange.refuse('internal_error');
   }
 }
+
+/** Captions are the customer's text: a line of it that looks like a link is none. */
+const hasLinks = (file: string): boolean => file.endsWith('.m3u8') || file === 'storyboard.vtt';
 
 function sendText({ exchange, token }: Admitted, { pieces, bytes, contentType }: LinkedText): void {
   const size = bytes + (pieces.length - 1) * token.query.length;

@@ -89,6 +89,8 @@ export function createCdn(deps: CdnDeps): Cdn {
     port: config.CDN_PORT,
     maxConnections: config.CDN_MAX_CONNECTIONS,
     docsUrl: config.DOCS_URL,
+    // As every refusal has them; without a request there is no origin to echo.
+    refusalHeaders: ['X-Svc-Error: invalid_request', 'Cache-Control: no-store', 'Vary: Origin'],
     handler: createListener(playback, shared, metrics),
   });
 

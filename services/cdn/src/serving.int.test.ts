@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ObjectStoreError } from '@millrace/objects';
 import { type Answer, ask, type CdnHarness, closeCdns, startCdn } from './testing/harness.ts';
-import { pattern, sample, segmentBytes, storyboard, trackBytes } from './testing/sample.ts';
+import {
+  pattern,
+  sample,
+  sampleIndex,
+  segmentBytes,
+  storyboard,
+  trackBytes,
+  videoState,
+} from './testing/sample.ts';
 
 let harness: CdnHarness;
 beforeAll(async () => {
@@ -274,5 +282,22 @@ describe('logs and metrics', () => {
     expect(text).toMatch(/code="plan_limit_reached"/);
     const secretPart = token.split('.')[1] ?? token;
     expect(text + harness.log.text()).not.toContain(secretPart);
+  });
+});
+
+describe('captions', () => {
+  const name = 'captions/en/seg-0.vtt';
+  const text = 'WEBVTT\n\n00:00.000 --> 00:02.000\nphoto.jpg\n';
+
+  it('come as they are: a line that looks like a picture gets no token', async () => {
+    const own = await startCdn();
+    await own.store.objects.put('encodes/one/en.vtt', Buffer.from(text));
+    const file = { key: 'encodes/one/en.vtt', bytes: text.length, contentType: 'text/vtt' };
+    const index = { ...sampleIndex, files: { ...sampleIndex.files, [name]: file } };
+    await own.store.objects.put('encodes/captioned.json', Buffer.from(JSON.stringify(index)));
+    own.record.videos.set(sample.videoId, videoState({ indexKey: 'encodes/captioned.json' }));
+    const answer = await own.ask(name);
+    expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/vtt']);
+    expect(answer.body.toString()).toBe(text);
   });
 });

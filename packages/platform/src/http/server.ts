@@ -13,6 +13,8 @@ export interface HttpServerOptions {
   docsUrl: string;
   newRequestId: () => string;
   logger: Logger;
+  /** More headers, as `Name: value`, of the refusals of what never became a request. */
+  refusalHeaders?: readonly string[];
   /** Connections at most; more are closed at once. 4,096 unless told. */
   maxConnections?: number;
   /** How long a closing server waits for requests in flight, in milliseconds; 10 s unless told. */
@@ -109,6 +111,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex, options: HttpServe
     'Content-Type: application/problem+json',
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${options.newRequestId()}`,
+    ...(options.refusalHeaders ?? []),
     'Connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);

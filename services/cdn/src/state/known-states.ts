@@ -68,6 +68,11 @@ export function newer<S extends Versioned>(a: S | null, b: S | null): S | null {
   return b.version > a.version ? b : a;
 }
 
+/** Sets a state unless the map has a newer one: a message that comes again may be older than the last. */
+export function keepNewer<S extends Versioned>(states: Map<string, S>, key: string, state: S): void {
+  states.set(key, newer(states.get(key) ?? null, state) ?? state);
+}
+
 /** Object, strings and map slot, roughly; states are a handful of short strings, an account's may have branding. */
 const bytesOf = (state: Versioned | null): number =>
   300 + (state === null ? 0 : 2 * JSON.stringify(state).length);

@@ -130,6 +130,21 @@ describe('changes', () => {
     expect((await waiting)?.video).toEqual(video(3));
   });
 
+  it('that come again in an older form while the state is read do not undo a newer one', async () => {
+    const { reads, record, states, view } = setUp();
+    record.answer = null;
+    const waiting = view();
+    states.videoChanged(video(3, { status: 'held' }));
+    states.videoChanged(video(2));
+    states.accountChanged(account(5, { overWatchLimit: true }));
+    states.accountChanged(account(4));
+    reads[0]?.resolve({ video: video(1), account: account(1) });
+    expect(await waiting).toEqual({
+      video: video(3, { status: 'held' }),
+      account: account(5, { overWatchLimit: true }),
+    });
+  });
+
   it.each(['unreadable', 'gap'] as const)('%s while it is read make it read again', async (kind) => {
     const { reads, record, states, view } = setUp();
     record.answer = null;

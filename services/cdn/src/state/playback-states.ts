@@ -3,7 +3,7 @@ import { type Clock, type Logger, type Metrics } from '@millrace/platform';
 import { type PlaybackView } from '../checks.ts';
 import { GenerationCache } from '../generation-cache.ts';
 import { createTailProgress } from './confirmation.ts';
-import { type Known, KnownStates, newer } from './known-states.ts';
+import { keepNewer, type Known, KnownStates, newer } from './known-states.ts';
 import { type RecordClient } from './record-client.ts';
 
 /** States are believed for this long after their last confirmation (decisions: "Playback"). */
@@ -99,12 +99,12 @@ class States implements PlaybackStates {
 
   videoChanged(state: VideoPlaybackState): void {
     this.#videos.change(state.videoId, state);
-    for (const reading of this.#readings.values()) reading.videos.set(state.videoId, state);
+    for (const { videos } of this.#readings.values()) keepNewer(videos, state.videoId, state);
   }
 
   accountChanged(state: AccountPlaybackState): void {
     this.#accounts.change(state.accountId, state);
-    for (const reading of this.#readings.values()) reading.accounts.set(state.accountId, state);
+    for (const { accounts } of this.#readings.values()) keepNewer(accounts, state.accountId, state);
   }
 
   unreadable(key: string): void {

@@ -3,6 +3,7 @@ import { type PlaybackUsageMessage } from '@millrace/contract';
 import { type Clock } from '@millrace/platform';
 import { GenerationCache } from '../generation-cache.ts';
 import { type VerifiedToken } from '../tokens.ts';
+import { SegmentSet } from './segment-set.ts';
 
 /** A video segment that a viewer is being sent. */
 export interface Watched {
@@ -36,13 +37,13 @@ interface Viewer {
   tokenHash: string;
   ipHash: string;
   /** Segments that count already. */
-  counted: Set<number>;
+  counted: SegmentSet;
   /** Of segments sent in part, the share that was sent; the oldest is forgotten when there are too many. */
   shares: Map<number, number>;
 }
 
 const maximumShares = 64;
-/** A viewer in memory, with the segments of some ten minutes. */
+/** A viewer in memory, with the bits of a day's segments and some shares. */
 const viewerBytes = 4_000;
 /** Sums of shares come a rounding error short of a half. */
 const half = 0.5 - 1e-9;
@@ -58,7 +59,7 @@ export function createUsageMeter(clock: Clock, maximumBytes: number): UsageMeter
     if (known !== undefined) return known;
     const viewer = {
       ...hashes(token.text, ip),
-      counted: new Set<number>(),
+      counted: new SegmentSet(),
       shares: new Map<number, number>(),
     };
     viewers.set(name, viewer, viewerBytes + 2 * name.length);

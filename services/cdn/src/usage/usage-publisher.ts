@@ -21,10 +21,18 @@ export interface UsagePublisher {
 }
 
 const intervalMs = 1_000;
-/** Views in one message: some 100 kB, as a second of watching adds one or two segments to each. */
-const viewsPerMessage = 500;
-/** Messages kept while the bus is away; the oldest are given up first. */
-const maximumUnsent = 10_000;
+/**
+ * What one message may carry, in segments of some 30 bytes: about 100 kB, far below what any bus takes. A view
+ * weighs as much as five segments beside its own.
+ */
+const segmentsPerMessage = 3_000;
+const viewWeight = 5;
+/** Messages handed to the bus at once: some 2 MB. After an outage a single batch of all might never pass. */
+const messagesPerPublish = 20;
+/** Messages kept while the bus is away, at most 200 MB; the oldest are given up first. */
+const maximumUnsent = 2_000;
+
+type View = PlaybackUsageMessage['views'][number];
 
 export function createUsagePublisher(deps: UsagePublisherDeps): UsagePublisher {
   const { bus, meter, clock, logger, metrics } = deps;
@@ -35,13 +43,13 @@ export function createUsagePublisher(deps: UsagePublisherDeps): UsagePublisher {
 
   const collect = (): void => {
     for (const [accountId, views] of meter.take()) {
-      for (let from = 0; from < views.length; from += viewsPerMessage) {
+      for (const portion of portionsOf(views)) {
         const value: PlaybackUsageMessage = {
           v: 1,
           bootId,
           sequence: sequence++,
           accountId,
-          views: views.slice(from, from + viewsPerMessage),
+          views: portion,
         };
         unsent.push({ topic: topics.playbackUsage.name, key: accountId, value });
       }
@@ -55,10 +63,11 @@ export function createUsagePublisher(deps: UsagePublisherDeps): UsagePublisher {
 
   const flush = async (): Promise<void> => {
     collect();
-    if (unsent.length === 0) return;
-    const batch = unsent;
-    await bus.publish(batch);
-    unsent = unsent.slice(batch.length);
+    while (unsent.length > 0) {
+      const batch = unsent.slice(0, messagesPerPublish);
+      await bus.publish(batch);
+      unsent = unsent.slice(batch.length);
+    }
   };
 
   const loop: Loop = {
@@ -72,4 +81,23 @@ export function createUsagePublisher(deps: UsagePublisherDeps): UsagePublisher {
     },
   };
   return { loop, flush };
+}
+
+/** Cuts views into what one message may carry each; a view of very many segments is cut too. */
+function portionsOf(views: readonly View[]): View[][] {
+  const portions: View[][] = [];
+  let room = 0;
+  for (const view of views) {
+    for (let from = 0; from < view.segments.length;) {
+      if (room <= viewWeight) {
+        portions.push([]);
+        room = segmentsPerMessage;
+      }
+      const segments = view.segments.slice(from, from + room - viewWeight);
+      portions.at(-1)?.push({ ...view, segments });
+      room -= viewWeight + segments.length;
+      from += segments.length;
+    }
+  }
+  return portions;
 }

@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { type Bus, type OutgoingMessage } from '@millrace/bus';
 import { type PlaybackUsageMessage } from '@millrace/contract';
 import { createMetrics, silentLogger } from '@millrace/platform';
 import { createManualClock } from '@millrace/testing';
 import { type VerifiedToken } from '../tokens.ts';
+import { SegmentSet } from './segment-set.ts';
 import { createUsageMeter, type Watched } from './usage-meter.ts';
 import { createUsagePublisher } from './usage-publisher.ts';
 
@@ -68,13 +70,40 @@ describe('the usage meter', () => {
   });
 });
 
+describe('the memory of a viewer', () => {
+  it('counts each segment of a day once, in any order, within what is booked for it', () => {
+    const meter = createUsageMeter(clock, 1e6);
+    const day = 14_400;
+    for (let n = day - 1; n >= 0; n--) meter.sent(watched({ segment: n }), 1001);
+    expect(new Set(segments(meter)).size).toBe(day);
+    for (let n = 0; n < day; n++) meter.sent(watched({ segment: n }), 1001);
+    expect(segments(meter)).toEqual([]);
+  });
+});
+
+describe('segment sets', () => {
+  it('hold what was added and nothing else, in a bit each', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(5_000)), fc.nat(5_000), (added, other) => {
+        const set = new SegmentSet();
+        for (const n of added) set.add(n);
+        for (const n of added) expect(set.has(n)).toBe(true);
+        expect(set.has(other)).toBe(added.includes(other));
+        expect(set.bytes).toBeLessThanOrEqual(2 * Math.ceil((Math.max(0, ...added) + 1) / 8) + 64);
+      }),
+    );
+  });
+});
+
 describe('the usage publisher', () => {
   const setUp = () => {
     const meter = createUsageMeter(clock, 1e7);
     const published: OutgoingMessage[] = [];
-    const bus = { down: false };
+    const bus = { down: false, breaksAfter: Infinity };
+    const portions: number[] = [];
     const publish: Bus['publish'] = async (batch) => {
-      if (bus.down) throw new Error('away');
+      if (bus.down || bus.breaksAfter-- <= 0) throw new Error('away');
+      portions.push(batch.length);
       published.push(...batch);
     };
     const publisher = createUsagePublisher({
@@ -82,7 +111,7 @@ describe('the usage publisher', () => {
       ...{ meter, clock, logger: silentLogger, metrics: createMetrics({ service: 'cdn' }) },
     });
     const messages = () => published.map(({ value }) => value as unknown as PlaybackUsageMessage);
-    return { meter, bus, published, publisher, messages };
+    return { meter, bus, portions, published, publisher, messages };
   };
 
   it('sends one message per account, numbered, and nothing when there is nothing', async () => {
@@ -117,5 +146,31 @@ describe('the usage publisher', () => {
     for (let n = 0; n < 1_001; n++) meter.sent(watched({ ip: `10.0.${n >> 8}.${n & 255}` }), 1001);
     await publisher.flush();
     expect(messages().map(({ views }) => views.length)).toEqual([500, 500, 1]);
+  });
+
+  it('cuts a view of many segments too, and loses none of them', async () => {
+    const { meter, published, publisher, messages } = setUp();
+    for (let n = 0; n < 14_400; n++) meter.sent(watched({ segment: n }), 1001);
+    await publisher.flush();
+    for (const { value } of published) expect(JSON.stringify(value).length).toBeLessThan(200_000);
+    const sent = messages().flatMap(({ views }) => views.flatMap((view) => view.segments));
+    expect(sent.map(({ index }) => index)).toEqual(Array.from({ length: 14_400 }, (_, n) => n));
+    expect(new Set(messages().map(({ sequence }) => sequence)).size).toBe(messages().length);
+  });
+
+  it('sends what an outage left in portions, and only what is missing after another', async () => {
+    const { meter, bus, portions, publisher, messages } = setUp();
+    bus.down = true;
+    for (let account = 0; account < 100; account++) {
+      meter.sent(watched({ accountId: `acc_${account}`, token: tokenOf(`${account}`) }), 1001);
+    }
+    await expect(publisher.flush()).rejects.toThrow('away');
+    bus.down = false;
+    bus.breaksAfter = 2;
+    await expect(publisher.flush()).rejects.toThrow('away');
+    bus.breaksAfter = Infinity;
+    await publisher.flush();
+    expect(Math.max(...portions)).toBeLessThanOrEqual(20);
+    expect(messages().map(({ sequence }) => sequence)).toEqual(Array.from({ length: 100 }, (_, n) => n));
   });
 });
