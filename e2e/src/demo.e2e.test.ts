@@ -1,26 +1,31 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type OutgoingHttpHeaders } from 'node:http';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { type PlaybackTokenResource as PlaybackToken, type Video } from '@millrace/contract';
+import { waitFor } from '@millrace/testing';
+import { type Customer, signUp } from './demo/customer.ts';
+import { checkPlayback, untilReady } from './demo/demo.ts';
+import { checkExpiry } from './demo/refusals.ts';
+import { createReport } from './demo/report.ts';
 import { type StartedStack, startStack } from './demo/stack.ts';
+import { uploadFile } from './demo/upload.ts';
+import { createPlayer } from './demo/walk.ts';
+import { type Meddling, startMeddler } from './testing/meddler.ts';
+import { wrongs } from './testing/wrongs.ts';
 
 const demo = fileURLToPath(new URL('./demo/main.ts', import.meta.url));
+const never = new AbortController().signal;
+/** Two segments. */
+const seconds = 7;
 
-/** What a meddling proxy makes of an answer of the CDN. */
-type Meddling = (answer: {
-  path: string;
-  status: number;
-  headers: OutgoingHttpHeaders;
-  body: Buffer;
-}) => Buffer;
-
-describe('the demo fails when something is wrong', () => {
+describe('the demo', () => {
   let folder: string;
   let clip: string;
   let stack: StartedStack;
@@ -28,93 +33,188 @@ describe('the demo fails when something is wrong', () => {
     folder = await mkdtemp(join(tmpdir(), 'millrace-demo-test-'));
     clip = join(folder, 'clip.mp4');
     await promisify(execFile)('ffmpeg', [
-      ...['-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=30:d=2', '-f', 'lavfi', '-i', 'sine=d=2'],
+      ...['-v', 'error', '-f', 'lavfi', '-i', `testsrc2=s=640x360:r=30:d=${seconds}`],
+      ...['-f', 'lavfi', '-i', `aevalsrc=exprs='sin(2*PI*440*t)*abs(sin(3*t))/2':d=${seconds}`],
       ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac', clip],
     ]);
-    stack = await startStack({ dataDir: join(folder, 'data'), signal: new AbortController().signal });
+    stack = await startStack({ dataDir: join(folder, 'data'), signal: never });
   });
   afterAll(async () => {
     await stack.stop();
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Runs the demo on the clip, with other addresses than the true ones. */
-  async function runDemo(
-    addresses: Partial<{ api: string; cdn: string }>,
-  ): Promise<{ code: number; output: string }> {
-    const ready = join(folder, 'ready-elsewhere.json');
-    await writeFile(ready, JSON.stringify({ api: stack.api, cdn: stack.cdn, ...addresses }));
-    const child = spawn(process.execPath, [demo, clip, '--attach', ready, '--data', join(folder, 'data')]);
+  interface Running {
+    signal(name: NodeJS.Signals): void;
+    output(): string;
+    ended: Promise<number | null>;
+  }
+
+  /** Runs the demo as a person does. */
+  function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
+    const child = spawn(process.execPath, [demo, ...args], { env: { ...process.env, ...env } });
     let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
-    const [code] = (await once(child, 'close')) as [number];
-    return { code, output };
-  }
-
-  /** A port that nobody listens on. */
-  async function deadAddress(): Promise<string> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    server.close();
-    await once(server, 'close');
-    return `http://127.0.0.1:${port}`;
-  }
-
-  /** Runs the demo with a proxy in front of the CDN. */
-  async function runBehind(meddle: Meddling): Promise<{ code: number; output: string }> {
-    const proxy = createServer((request, response) => {
-      const path = request.url ?? '/';
-      const headers = Object.fromEntries(
-        ['origin', 'range'].flatMap((name) => {
-          const value = request.headers[name];
-          return typeof value === 'string' ? [[name, value]] : [];
-        }),
-      );
-      void fetch(stack.cdn + path, { headers }).then(async (answer) => {
-        const sent: OutgoingHttpHeaders = Object.fromEntries(answer.headers);
-        delete sent['content-length'];
-        const body = Buffer.from(await answer.arrayBuffer());
-        const changed = meddle({ path, status: answer.status, headers: sent, body });
-        response.writeHead(answer.status, sent).end(changed);
-      });
-    }).listen(0, '127.0.0.1');
-    await once(proxy, 'listening');
-    try {
-      return await runDemo({ cdn: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` });
-    } finally {
-      proxy.closeAllConnections();
-      proxy.close();
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (output += text));
     }
+    const ended = once(child, 'close').then(([code]) => code as number | null);
+    return { signal: (name) => child.kill(name), output: () => output, ended };
   }
 
-  it('names the API when nothing listens there', async () => {
-    const { code, output } = await runDemo({ api: await deadAddress() });
-    expect(output).toContain('FAILED at sign up and verify a domain');
-    expect(code).toBe(1);
-  });
+  describe('names the first thing that failed', () => {
+    /** Runs the demo with other addresses than the true ones. */
+    async function runWith(
+      addresses: Partial<{ api: string; cdn: string }>,
+    ): Promise<[number | null, string]> {
+      const ready = join(folder, 'ready-elsewhere.json');
+      await writeFile(ready, JSON.stringify({ api: stack.api, cdn: stack.cdn, ...addresses }));
+      const running = start([clip, '--attach', ready, '--data', join(folder, 'data')]);
+      return [await running.ended, running.output()];
+    }
 
-  it('names the CDN when nothing listens there', async () => {
-    const { code, output } = await runDemo({ cdn: await deadAddress() });
-    expect(output).toContain('FAILED at walk master, playlists, init and segments');
-    expect(code).toBe(1);
-  });
+    /** A port that nobody listens on. */
+    async function deadAddress(): Promise<string> {
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      server.close();
+      await once(server, 'close');
+      return `http://127.0.0.1:${port}`;
+    }
 
-  it('notices a segment that is cut short', async () => {
-    const { code, output } = await runBehind(({ path, body }) =>
-      /360p\/seg-\d+\.m4s/.test(path) ? body.subarray(0, body.length - 500) : body,
-    );
-    expect(output).toContain('FAILED at picture 640×360');
-    expect(code).toBe(1);
-  });
-
-  it('notices a refusal without its header', async () => {
-    const { code, output } = await runBehind(({ headers, body }) => {
-      delete headers['x-svc-error'];
-      return body;
+    it('when nothing listens at the API', async () => {
+      const [code, output] = await runWith({ api: await deadAddress() });
+      expect(output).toContain('FAILED at sign up and verify a domain: fetch failed (connect ECONNREFUSED');
+      expect(code).toBe(1);
     });
-    expect(output).toContain('FAILED at refused: no token: X-Svc-Error');
-    expect(code).toBe(1);
+
+    it('when nothing listens at the CDN', async () => {
+      const [code, output] = await runWith({ cdn: await deadAddress() });
+      expect(output).toContain('FAILED at walk master, playlists, init and segments: fetch failed');
+      expect(output).toMatch(/encode +7 s of video, 360p, .* ✓\n/);
+      expect(output).toMatch(/walk master, playlists, init and segments +fetch failed .* ✗\n/);
+      expect(code).toBe(1);
+    });
+
+    it('when the file is not there, or is no video', async () => {
+      const missing = start([join(folder, 'missing.mp4')]);
+      expect(await missing.ended).toBe(1);
+      expect(missing.output()).toContain('FAILED at file: ENOENT');
+
+      const ready = join(folder, 'ready.json');
+      await writeFile(ready, JSON.stringify({ api: stack.api, cdn: stack.cdn }));
+      const script = start([demo, '--attach', ready, '--data', join(folder, 'data')]);
+      expect(await script.ended).toBe(1);
+      expect(script.output()).toContain('FAILED at encode: the video is failed: invalid_file');
+    });
+  });
+
+  it.each([[['--what']], [['one.mp4', 'two.mp4']], [['--attach', 'ready.json']]])(
+    'shows its usage after %j',
+    async (args) => {
+      const running = start(args);
+      expect(await running.ended).toBe(2);
+      expect(running.output()).toMatch(/^usage: npm run demo/);
+    },
+  );
+
+  describe('leaves nothing behind', () => {
+    /** Starts the demo on its own service, and waits until that is up. */
+    async function startAlone(name: string): Promise<{ running: Running; temporary: string }> {
+      const temporary = join(folder, name);
+      await mkdir(temporary, { mode: 0o711 });
+      const running = start([clip], { TMPDIR: temporary });
+      await waitFor(() => running.output().includes('service ready'), {
+        timeoutMs: 60_000,
+        what: 'its service',
+      });
+      expect(await processesIn(temporary)).not.toEqual([]);
+      return { running, temporary };
+    }
+
+    /** Living processes whose command line names the folder. */
+    async function processesIn(path: string): Promise<string[]> {
+      const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+      const commands = await Promise.all(
+        pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
+      );
+      return commands.filter((command) => command.includes(path));
+    }
+
+    it('when it is interrupted', async () => {
+      const { running, temporary } = await startAlone('interrupted');
+      running.signal('SIGINT');
+      expect(await running.ended).toBe(130);
+      expect(running.output()).toMatch(/\ninterrupted\n$/);
+      expect(await processesIn(temporary)).toEqual([]);
+      expect(await readdir(temporary)).toEqual([]);
+    });
+
+    it('running when it is killed', async () => {
+      const { running, temporary } = await startAlone('killed');
+      running.signal('SIGKILL');
+      await running.ended;
+      await waitFor(async () => (await processesIn(temporary)).length === 0, {
+        timeoutMs: 30_000,
+        what: 'the end of the service and its database',
+      });
+    });
+  });
+
+  describe('notices', () => {
+    let customer: Customer;
+    let video: Video;
+    let token: PlaybackToken;
+    beforeAll(async () => {
+      customer = await signUp(stack, 'agency');
+      const uploaded = await uploadFile(customer, clip);
+      video = await untilReady(customer, uploaded.video.id);
+      const { projectId, domain, client } = customer;
+      token = await client.createPlaybackToken({ projectId, videoId: video.id, body: { domain } });
+    });
+
+    afterEach(async () => {
+      const { projectId, client } = customer;
+      const { status } = await client.getVideo({ projectId, videoId: video.id });
+      if (status === 'held') await stack.millrace('video', 'lift', video.id);
+    });
+
+    /** Checks playback behind a CDN that is not quite right. @returns the first failure */
+    async function failureBehind(meddling: Meddling): Promise<string> {
+      const meddler = await startMeddler(stack.cdn, meddling);
+      const scratch = await mkdtemp(join(folder, 'files-'));
+      try {
+        await checkPlayback({
+          ...{
+            stack: { ...stack, cdn: meddler.url },
+            report: createReport({ write: () => true, isTTY: false }),
+          },
+          ...{ customer, video, token, source: clip, folder: scratch, signal: never },
+          player: createPlayer(`https://${customer.domain}`),
+        });
+        return 'nothing';
+      } catch (error) {
+        return String(error);
+      } finally {
+        await meddler.stop();
+      }
+    }
+
+    it.each(Object.entries(wrongs))('%s', async (_, { create, failure }) => {
+      expect(await failureBehind(create(token.token))).toMatch(failure);
+    });
+
+    it('a token that lives too long', async () => {
+      const expiry = checkExpiry(
+        createReport({ write: () => true, isTTY: false }),
+        createPlayer('https://a.example'),
+        {
+          url: token.playlistUrl ?? '',
+          expiresAt: new Date(),
+          signal: never,
+        },
+      );
+      await expect(expiry).rejects.toThrow('refused: expired: X-Svc-Error is');
+    });
   });
 });

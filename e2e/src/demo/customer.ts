@@ -16,8 +16,14 @@ const text = (value: unknown, ...path: string[]): string => {
   return at;
 };
 
-/** Signs a customer up by the command line, and verifies its domain through the API and real DNS. */
-export async function signUp(stack: Stack, plan: string): Promise<Customer> {
+const anyOf = (...signals: (AbortSignal | null | undefined)[]): AbortSignal =>
+  AbortSignal.any(signals.filter((signal) => signal instanceof AbortSignal));
+
+/**
+ * Signs a customer up by the command line, and verifies its domain through the API and real DNS look-ups.
+ * `signal` ends its calls, now and later.
+ */
+export async function signUp(stack: Stack, plan: string, signal?: AbortSignal): Promise<Customer> {
   const unique = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`;
   const domain = `demo-${unique}.example.com`;
   const created = await stack.millrace(
@@ -27,7 +33,11 @@ export async function signUp(stack: Stack, plan: string): Promise<Customer> {
   const project = await stack.millrace('project', 'create', '--account', accountId, '--name', 'Demo');
   const projectId = text(project, 'id');
   const key = await stack.millrace('key', 'create', '--project', projectId);
-  const client = createClient({ baseUrl: stack.api, bearer: text(key, 'value') });
+  const client = createClient({
+    baseUrl: stack.api,
+    bearer: text(key, 'value'),
+    fetch: (url, init) => fetch(url, { ...init, signal: anyOf(init?.signal, signal) }),
+  });
   const added = await client.addDomain({ projectId, body: { hostname: domain } });
   await stack.millrace('dev', 'txt', added.verification.name, added.verification.value);
   const verified = await client.verifyDomain({ projectId, domainId: added.id });

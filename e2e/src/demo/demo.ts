@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type PlaybackTokenResource as PlaybackToken, type Video } from '@millrace/contract';
 import { type Customer, signUp } from './customer.ts';
-import { expectRefusal, forged, holdsWithin, refusedWithin, respelled, withToken } from './refusals.ts';
+import { checkExpiry, checkRefusals, withToken } from './refusals.ts';
 import { type Report } from './report.ts';
 import { type Stack } from './stack.ts';
 import { uploadFile } from './upload.ts';
@@ -25,61 +25,83 @@ export interface DemoOptions {
   signal: AbortSignal;
 }
 
-/** Does the main job once, through public addresses alone. @throws DemoFailure at the first thing that is wrong */
-export async function runDemo({
-  stack,
-  report,
-  file,
-  signal,
-}: DemoOptions): Promise<{ token: PlaybackToken }> {
+/**
+ * Does the main job once, through public addresses alone.
+ * @returns a playback token of the video
+ * @throws DemoFailure at the first thing that is wrong, the signal's reason when it was told to stop
+ */
+export async function runDemo({ stack, report, file, signal }: DemoOptions): Promise<PlaybackToken> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-demo-files-'));
   try {
-    const source = join(folder, basename(file ?? sample));
-    await copyFile(file ?? sample, source);
-    if (file === undefined) await pad(source);
+    const source = file ?? (await paddedSample(folder));
     const customer = await report.check(
       'sign up and verify a domain',
-      () => signUp(stack, 'agency'),
+      () => signUp(stack, 'agency', signal),
       ({ domain }) => domain,
     );
     const video = await uploadAndEncode(report, customer, source, signal);
-    const shortLived = await grant(customer, video.id, shortestTokenSeconds);
-    const token = await grant(customer, video.id);
-    const player = createPlayer(`https://${customer.domain}`);
-    const playlistUrl = atCdn(stack, token.playlistUrl ?? '');
-    const walk = await report.check(
-      'walk master, playlists, init and segments',
-      () => walkVideo(player, playlistUrl, join(folder, 'walk')),
-      (seen) =>
-        `${seen.variants.length} variants, ${seen.audio.length} sound, ${(seen.bytes / 1e6).toFixed(1)} MB`,
+    // The short-lived one first: it expires while other things are looked at.
+    const [shortLived, token] = await report.check(
+      'playback tokens',
+      async () => [await grant(customer, video.id, shortestTokenSeconds), await grant(customer, video.id)],
+      ([short]) => `one of them until ${short.expiresAt}`,
     );
-    const thumbnail = { ...token, thumbnailUrl: atCdn(stack, token.thumbnailUrl) };
-    await verifyWalk(report, { source, video, walk, player, token: thumbnail });
-    await checkRefusals({ stack, report, customer, video, player, playlistUrl, token });
-    await checkExpiry(
-      report,
-      player,
-      withToken(playlistUrl, shortLived.token),
-      new Date(shortLived.expiresAt),
+    const player = createPlayer(`https://${customer.domain}`, signal);
+    await checkPlayback({ stack, report, customer, video, player, token, source, folder, signal });
+    await checkExpiry(report, player, {
+      url: withToken(atCdn(stack, token.playlistUrl ?? ''), shortLived.token),
+      expiresAt: new Date(shortLived.expiresAt),
       signal,
-    );
-    return { token };
+    });
+    return token;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
+export interface Playback {
+  stack: Stack;
+  report: Report;
+  customer: Customer;
+  video: Video;
+  player: Player;
+  token: PlaybackToken;
+  /** What was uploaded. */
+  source: string;
+  /** Where files may be written. */
+  folder: string;
+  signal: AbortSignal;
+}
+
+/** Plays a video, compares it with its source, and sees refused what must be. @throws DemoFailure */
+export async function checkPlayback(playback: Playback): Promise<void> {
+  const { stack, report, player, token, folder } = playback;
+  const playlistUrl = atCdn(stack, token.playlistUrl ?? '');
+  const walk = await report.check(
+    'walk master, playlists, init and segments',
+    () => walkVideo(player, playlistUrl, join(folder, 'walk')),
+    (seen) =>
+      `${seen.variants.length} variants, ${seen.audio.length} sound, ${(seen.bytes / 1e6).toFixed(1)} MB`,
+  );
+  await verifyWalk(report, { ...playback, walk, thumbnailUrl: atCdn(stack, token.thumbnailUrl) });
+  await checkRefusals({ ...playback, playlistUrl, token: token.token });
+}
+
 /** The address on the CDN that the demo was told to use. */
 const atCdn = (stack: Stack, url: string): string => {
+  if (!URL.canParse(url)) return stack.cdn;
   const { pathname, search } = new URL(url);
   return new URL(pathname + search, stack.cdn).href;
 };
 
-async function pad(path: string): Promise<void> {
+async function paddedSample(folder: string): Promise<string> {
+  const path = join(folder, basename(sample));
+  await copyFile(sample, path);
   const box = Buffer.alloc(paddingBytes);
   box.writeUInt32BE(paddingBytes, 0);
   box.write('free', 4, 'latin1');
   await appendFile(path, box);
+  return path;
 }
 
 async function uploadAndEncode(
@@ -88,33 +110,39 @@ async function uploadAndEncode(
   source: string,
   signal: AbortSignal,
 ): Promise<Video> {
-  const { client, projectId } = customer;
-  const uploaded = await report.check(
+  const { video } = await report.check(
     'upload',
-    () => uploadFile(customer, source, (share) => report.progress('upload', share)),
+    () => uploadFile(customer, source, { signal, onProgress: (share) => report.progress('upload', share) }),
     ({ parts }) => `${parts} ${parts === 1 ? 'part' : 'parts'}`,
   );
   const startedAt = performance.now();
+  const seconds = (): number => (performance.now() - startedAt) / 1000;
   return report.check(
     'encode',
-    async () => {
-      for (let share = 0; performance.now() - startedAt < encodeTimeoutMs; share += (1 - share) / 60) {
-        signal.throwIfAborted();
-        const video = await client.getVideo({ projectId, videoId: uploaded.video.id });
-        if (video.status === 'ready') return video;
-        if (video.status !== 'processing') {
-          throw new Error(
-            `the video is ${video.status}: ${video.failure?.code ?? ''} ${video.failure?.message ?? ''}`,
-          );
-        }
-        report.progress('encode', share);
-        await new Promise((resolve) => setTimeout(resolve, 500));
-      }
-      throw new Error('the video is not ready after 20 minutes');
-    },
-    (video) =>
-      `${video.durationSeconds ?? 0} s of video, ${video.qualities.join(' ')}, ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
+    () => untilReady(customer, video.id, () => report.waiting('encode', seconds())),
+    ({ durationSeconds, qualities }) =>
+      `${durationSeconds ?? 0} s of video, ${qualities.join(' ')}, ready after ${seconds().toFixed(1)} s`,
   );
+}
+
+/** Waits until a video is ready. @throws Error when it fails, or takes too long */
+export async function untilReady(
+  { client, projectId }: Customer,
+  videoId: string,
+  onWait: () => void = () => undefined,
+): Promise<Video> {
+  const deadline = performance.now() + encodeTimeoutMs;
+  while (performance.now() < deadline) {
+    const video = await client.getVideo({ projectId, videoId });
+    if (video.status === 'ready') return video;
+    if (video.status !== 'processing') {
+      const { code = '', message = '' } = video.failure ?? {};
+      throw new Error(`the video is ${video.status}: ${code} ${message}`);
+    }
+    onWait();
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  throw new Error(`the video is not ready after ${encodeTimeoutMs / 60_000} minutes`);
 }
 
 const grant = (
@@ -127,88 +155,3 @@ const grant = (
     videoId,
     body: { domain, ...(expiresInSeconds === undefined ? {} : { expiresInSeconds }) },
   });
-
-interface RefusalScene {
-  stack: Stack;
-  report: Report;
-  customer: Customer;
-  video: Video;
-  player: Player;
-  playlistUrl: string;
-  token: PlaybackToken;
-}
-
-async function checkRefusals({
-  stack,
-  report,
-  customer,
-  video,
-  player,
-  playlistUrl,
-  token,
-}: RefusalScene): Promise<void> {
-  const headers = { origin: player.origin };
-  const refuse = (
-    name: string,
-    url: string,
-    code: string,
-    sent: Record<string, string> = headers,
-  ): Promise<void> =>
-    report.check(
-      `refused: ${name}`,
-      () => expectRefusal({ url, headers: sent, status: 403, code }),
-      () => `403 ${code}`,
-    );
-  await refuse('no token', withToken(playlistUrl, null), 'token_missing');
-  await refuse('forged token', withToken(playlistUrl, forged(token.token)), 'token_invalid');
-  await refuse('re-spelled base64', withToken(playlistUrl, respelled(token.token)), 'token_invalid');
-  await refuse('no origin', playlistUrl, 'origin_missing', {});
-  await refuse('wrong origin', playlistUrl, 'domain_mismatch', { origin: 'https://elsewhere.example.com' });
-
-  const above = atCdn(
-    stack,
-    `${new URL(playlistUrl).origin}/v/${video.id}/1080p/index.m3u8?token=${token.token}`,
-  );
-  await stack.millrace('account', 'plan', customer.accountId, 'free');
-  await report.check(
-    "refused: above the plan's quality",
-    () => refusedWithin(60, { url: above, headers, status: 403, code: 'plan_limit_reached' }),
-    (seconds) => `403 plan_limit_reached ${seconds.toFixed(1)} s after the downgrade`,
-  );
-  await stack.millrace('account', 'plan', customer.accountId, 'agency');
-
-  await stack.millrace('video', 'hold', video.id, '--reason', 'demo');
-  await report.check(
-    'refused: held',
-    () => refusedWithin(5, { url: playlistUrl, headers, status: 403, code: 'video_unavailable' }),
-    (seconds) => `403 video_unavailable ${seconds.toFixed(1)} s after the hold`,
-  );
-  await stack.millrace('video', 'lift', video.id);
-  await report.check(
-    'plays again after the hold',
-    () => holdsWithin(5, () => player.get(playlistUrl)),
-    (seconds) => `${seconds.toFixed(1)} s after the lift`,
-  );
-}
-
-/** A token cannot live for less than a minute, so this comes last. */
-async function checkExpiry(
-  report: Report,
-  player: Player,
-  url: string,
-  expiresAt: Date,
-  signal: AbortSignal,
-): Promise<void> {
-  const startedAt = Date.now();
-  while (Date.now() < expiresAt.getTime()) {
-    signal.throwIfAborted();
-    report.progress('token expires', (Date.now() - startedAt) / (expiresAt.getTime() - startedAt));
-    await new Promise((resolve) => setTimeout(resolve, Math.min(500, expiresAt.getTime() - Date.now())));
-  }
-  const refusal = { url, headers: { origin: player.origin }, status: 403, code: 'token_expired' };
-  await report.check(
-    'refused: expired',
-    () => expectRefusal(refusal),
-    () => '403 token_expired',
-  );
-}

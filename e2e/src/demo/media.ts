@@ -1,20 +1,15 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { z } from 'zod';
-
-const run = promisify(execFile);
-const outputLimit = 64 * 1024 * 1024;
+import { ffmpeg, ffprobe } from './ffmpeg.ts';
 
 const stream = z.object({
   index: z.number(),
   codec_type: z.string().optional(),
-  codec_name: z.string().optional(),
   width: z.number().optional(),
   height: z.number().optional(),
   sample_aspect_ratio: z.string().optional(),
-  avg_frame_rate: z.string().optional(),
-  r_frame_rate: z.string().optional(),
+  color_transfer: z.string().optional(),
   disposition: z.object({ attached_pic: z.number() }).optional(),
+  tags: z.record(z.string(), z.string()).optional(),
   side_data_list: z.array(z.object({ rotation: z.number().optional() })).optional(),
 });
 type Stream = z.output<typeof stream>;
@@ -25,75 +20,155 @@ export interface Size {
   height: number;
 }
 
-/** What a file shows: its picture as displayed (rotation and pixel aspect applied) and whether it has sound. */
+/** What a file shows: its picture as displayed (rotation and pixel aspect applied), and its sound. */
 export interface Shown {
-  index: number;
+  /** Stream of the picture. */
+  picture: number;
   display: Size;
-  frameRate: number;
-  /** True when the container says that the rate varies: then only the count of pictures can be compared. */
-  variableRate: boolean;
-  hasSound: boolean;
+  /** False when an encode may change colours: HDR becomes SDR, transparency black. */
+  coloursKept: boolean;
+  /** Streams of sound, decodable or not. */
+  sounds: number[];
 }
 
-const ratio = (text: string | undefined, separator: string): number => {
-  const [a = NaN, b = NaN] = (text ?? '').split(separator).map(Number);
-  return a > 0 && b > 0 ? a / b : NaN;
-};
-
 /** @throws Error when the file has no moving picture */
-export async function probe(path: string): Promise<Shown> {
-  const { stdout } = await run('ffprobe', ['-v', 'error', '-of', 'json', '-show_streams', path], {
-    maxBuffer: outputLimit,
-  });
-  const { streams } = probeOutput.parse(JSON.parse(stdout));
+export async function probe(path: string, signal?: AbortSignal): Promise<Shown> {
+  const { streams } = probeOutput.parse(JSON.parse(await ffprobe(path, signal)));
   const video = streams.find((one) => one.codec_type === 'video' && one.disposition?.attached_pic !== 1);
   if (!video) throw new Error(`${path} has no moving picture`);
-  const [average, base] = [ratio(video.avg_frame_rate, '/'), ratio(video.r_frame_rate, '/')];
   return {
-    index: video.index,
+    picture: video.index,
     display: displayOf(video),
-    frameRate: average,
-    variableRate: !(Math.abs(average - base) < 0.001 * average),
-    hasSound: streams.some((one) => one.codec_type === 'audio' && one.codec_name !== undefined),
+    coloursKept:
+      !['smpte2084', 'arib-std-b67'].includes(video.color_transfer ?? '') &&
+      video.tags?.['alpha_mode'] !== '1',
+    sounds: streams.filter((one) => one.codec_type === 'audio').map((one) => one.index),
   };
 }
 
-function displayOf({ width = 0, height = 0, sample_aspect_ratio, side_data_list = [] }: Stream): Size {
-  const pixel = ratio(sample_aspect_ratio, ':');
-  const shown = { width: Number.isNaN(pixel) ? width : width * pixel, height };
+function displayOf({ width = 0, height = 0, sample_aspect_ratio = '', side_data_list = [] }: Stream): Size {
+  const [across = NaN, down = NaN] = sample_aspect_ratio.split(':').map(Number);
+  const shown = { width: across > 0 && down > 0 ? (width * across) / down : width, height };
   const rotation = side_data_list.find((data) => data.rotation !== undefined)?.rotation ?? 0;
   return Math.abs(rotation) % 180 === 90 ? { width: shown.height, height: shown.width } : shown;
 }
 
-/**
- * Decodes one stream to its end and counts what comes out.
- * @param filter a video filter, such as `fps=25`
- * @returns the pictures, and what the decoder complained of
- */
-export async function decode(
-  path: string,
-  { map = '0:v:0', filter }: { map?: string; filter?: string } = {},
-): Promise<{ frames: number; complaints: string }> {
-  const filters = filter === undefined ? ['-fps_mode', 'passthrough'] : ['-vf', filter];
-  const { stdout, stderr } = await run(
-    'ffmpeg',
-    [
-      '-nostdin',
-      '-v',
-      'error',
-      '-i',
-      path,
-      '-map',
-      map,
-      ...(map.includes('a') ? [] : filters),
-      '-progress',
-      'pipe:1',
-      '-f',
-      'null',
-      '-',
-    ],
-    { maxBuffer: outputLimit },
-  );
-  const frames = Number([...stdout.matchAll(/^frame=\s*(\d+)/gm)].at(-1)?.[1] ?? 0);
-  return { frames, complaints: stderr.trim() };
+/** Each picture is seen as 16 × 9 averages of red, green and blue: enough to tell one from another. */
+const across = 16;
+const down = 9;
+export const bytesPerPicture = across * down * 3;
+
+/** The pictures of a file in the order in which they are shown. */
+export interface Pictures {
+  /** When each is shown, in seconds by the file's clock. */
+  times: number[];
+  /** When the last one ends. */
+  end: number;
+  /** `bytesPerPicture` for each. */
+  pixels: Buffer;
+  /** The clock of the file jumps: its times were straightened, and say nothing of the sound's. */
+  jumps: boolean;
+  /** What the decoder complained of, or ''. */
+  complaints: string;
+}
+
+/** Decodes a stream of pictures to its end. @throws Error when ffmpeg gives up */
+export async function see(path: string, streamIndex: number, signal?: AbortSignal): Promise<Pictures> {
+  const small = `[0:${streamIndex}]scale=${across}:${down}:flags=area,format=rgb24,split[pixels][times]`;
+  const look = async (clock: readonly string[]): Promise<Pictures> => {
+    const [pixels, listed, complaints] = await ffmpeg(
+      [
+        ...[...clock, '-i', path, '-filter_complex', small],
+        ...['-map', '[pixels]', '-fps_mode', 'passthrough', '-f', 'rawvideo', 'pipe:1'],
+        ...['-map', '[times]', '-fps_mode', 'passthrough', '-enc_time_base', '1/90000'],
+        ...['-f', 'framecrc', 'pipe:3'],
+      ],
+      signal,
+    );
+    const frames = framesOf(listed);
+    const last = frames.at(-1);
+    const end = last === undefined ? 0 : last.time + last.seconds;
+    return { times: frames.map(({ time }) => time), end, pixels, jumps: false, complaints };
+  };
+  const pictures = await look(['-copyts']);
+  // A clock that jumps (recordings that were cut) is straightened by ffmpeg unless told to leave it alone.
+  return jumps(pictures.times) ? { ...(await look([])), jumps: true } : pictures;
+}
+
+const longestGapSeconds = 10;
+const jumps = (times: readonly number[]): boolean =>
+  times.some((time, i) => i > 0 && !(Math.abs(time - (times[i - 1] ?? 0)) < longestGapSeconds));
+
+/** Loudness is measured over blocks of this length, in seconds. */
+export const loudnessBlock = 0.02;
+const soundRate = 8000;
+const samplesPerBlock = loudnessBlock * soundRate;
+/** Nothing counts as quieter than this, in decibels of full scale. */
+export const quietest = -60;
+
+export interface Sound {
+  /** By the file's clock, in seconds. */
+  start: number;
+  seconds: number;
+  /** In decibels, for each block. */
+  loudness: number[];
+  complaints: string;
+}
+
+/** Decodes a stream of sound to its end. @throws Error when ffmpeg gives up: it has no decoder, or gets nothing out */
+export async function hear(path: string, streamIndex: number, signal?: AbortSignal): Promise<Sound> {
+  const mono = `[0:${streamIndex}]aresample=${soundRate},aformat=s16:channel_layouts=mono,asplit[samples][times]`;
+  const listen = async (clock: readonly string[]): Promise<Sound | null> => {
+    const [samples, listed, complaints] = await ffmpeg(
+      [
+        ...[...clock, '-i', path, '-filter_complex', mono],
+        ...['-map', '[samples]', '-f', 's16le', 'pipe:1'],
+        ...['-map', '[times]', '-f', 'framecrc', 'pipe:3'],
+      ],
+      signal,
+    );
+    const frames = framesOf(listed);
+    const [first, last] = [frames[0], frames.at(-1)];
+    if (!first || !last) throw new Error(`no sound comes out of ${path}`);
+    if (clock.length > 0 && jumps(frames.map(({ time }) => time))) return null;
+    const seconds = last.time + last.seconds - first.time;
+    return { start: first.time, seconds, loudness: loudnessOf(samples, frames, seconds), complaints };
+  };
+  const sound = (await listen(['-copyts'])) ?? (await listen([]));
+  if (!sound) throw new Error(`the clock of the sound of ${path} cannot be followed`);
+  return sound;
+}
+
+/** Each frame counts where its time puts it, so that gaps are silent. */
+function loudnessOf(samples: Buffer, frames: readonly Frame[], seconds: number): number[] {
+  const power = new Float64Array(Math.ceil(seconds / loudnessBlock) + 1);
+  const start = frames[0]?.time ?? 0;
+  let from = 0;
+  for (const { time, bytes } of frames) {
+    const place = Math.round((time - start) * soundRate);
+    for (let i = 0; i < bytes / 2; i++) {
+      const block = Math.floor((place + i) / samplesPerBlock);
+      power[block] = (power[block] ?? 0) + (samples.readInt16LE(from + 2 * i) / 32768) ** 2;
+    }
+    from += bytes;
+  }
+  return Array.from(power, (sum) => Math.max(quietest, 10 * Math.log10(sum / samplesPerBlock)));
+}
+
+interface Frame {
+  time: number;
+  seconds: number;
+  bytes: number;
+}
+
+/** Reads ffmpeg's framecrc format: `stream, dts, pts, duration, size, checksum` in units of `#tb`. */
+function framesOf(listed: Buffer): Frame[] {
+  const text = listed.toString('latin1');
+  const [, numerator, denominator] = /^#tb 0: (\d+)\/(\d+)/m.exec(text) ?? [];
+  const tick = Number(numerator) / Number(denominator);
+  return text.split('\n').flatMap((line) => {
+    if (line === '' || line.startsWith('#')) return [];
+    const [, , pts = NaN, duration = NaN, bytes = NaN] = line.split(',').map(Number);
+    return [{ time: pts * tick, seconds: duration * tick, bytes }];
+  });
 }

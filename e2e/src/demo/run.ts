@@ -1,5 +1,7 @@
+import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type PlaybackTokenResource as PlaybackToken } from '@millrace/contract';
 import { runDemo } from './demo.ts';
 import { createReport, DemoFailure } from './report.ts';
 import { attachStack, type Stack, startStack } from './stack.ts';
@@ -12,39 +14,76 @@ const usage = `usage: npm run demo [-- [FILE] [--keep] [--data DIR] [--attach RE
   --attach  use the service that wrote this ready file (with --data: its data folder)
 `;
 
-/** Runs the demo. @returns the exit code: 0 when all was as promised, 1 with the first thing that was not, 2 for wrong usage */
+/** Ctrl-C reaches the demo from the terminal and through npm: signals within this time count as one. */
+const sameSignalMs = 1_000;
+
+/** Runs the demo. @returns the exit code: 0 when all was as promised, 1 with the first thing that was not, 2 for wrong usage, 130 when interrupted */
 export async function run(args: readonly string[], out: NodeJS.WriteStream): Promise<number> {
   const options = readOptions(args);
   if (options === null) {
     out.write(usage);
     return 2;
   }
-  const stopping = new AbortController();
-  const onSignal = (): void => stopping.abort(new Error('interrupted'));
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  const stopping = stopOnSignals();
   const report = createReport(out);
   let stack: Stack | undefined;
   try {
+    const { file } = options;
+    if (file !== undefined)
+      await report.check(
+        'file',
+        () => readable(file),
+        (bytes) => `${bytes} bytes`,
+      );
     stack = await report.check(
       'service ready',
-      () => startOrAttach(options, stopping.signal),
+      () => startOrAttach(options, stopping),
       ({ api, cdn }) => `API ${api}, CDN ${cdn}`,
     );
-    const { token } = await runDemo({ stack, report, file: options.file, signal: stopping.signal });
+    const token = await runDemo({ stack, report, file, signal: stopping });
     out.write(`\nAll as promised:\n\n${report.table()}\n\n`);
-    if (options.keep) await stay(out, token.playlistUrl ?? token.embedUrl, stopping.signal);
+    if (options.keep) await stay(out, stack, token, stopping);
     return 0;
   } catch (error) {
-    if (stopping.signal.aborted) {
+    if (stopping.aborted) {
       out.write('\ninterrupted\n');
       return 130;
     }
     if (!(error instanceof DemoFailure)) throw error;
-    out.write(`\nFAILED at ${error.message}\n`);
+    out.write(`\n${report.table()}\n\nFAILED at ${error.message}\n`);
+    const lastWords = stack?.lastWords() ?? null;
+    if (lastWords !== null) out.write(`\nThe service has ended. Its last words:\n${lastWords}\n`);
     return 1;
   } finally {
     await stack?.stop();
-    process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+  }
+}
+
+/** Aborts at the first signal; a later one ends this process at once, and the service follows. */
+function stopOnSignals(): AbortSignal {
+  const stopping = new AbortController();
+  let firstAt = 0;
+  const onSignal = (): void => {
+    if (!stopping.signal.aborted) {
+      firstAt = Date.now();
+      stopping.abort(new Error('interrupted'));
+    } else if (Date.now() - firstAt > sameSignalMs) {
+      process.exit(130);
+    }
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  return stopping.signal;
+}
+
+/** @returns its size in bytes @throws Error when it cannot be uploaded */
+async function readable(path: string): Promise<number> {
+  const file = await open(path);
+  try {
+    const stats = await file.stat();
+    if (!stats.isFile()) throw new Error(`${path} is not a file`);
+    return stats.size;
+  } finally {
+    await file.close();
   }
 }
 
@@ -77,12 +116,29 @@ function readOptions(args: readonly string[]): Options | null {
 }
 
 const startOrAttach = ({ attach, dataDir }: Options, signal: AbortSignal): Promise<Stack> =>
-  attach === undefined ? startStack({ dataDir, signal }) : attachStack(attach, dataDir ?? '');
+  attach === undefined ? startStack({ dataDir, signal }) : attachStack(attach, dataDir ?? '', signal);
 
-async function stay(out: NodeJS.WriteStream, url: string, signal: AbortSignal): Promise<void> {
-  out.write(`Still up, until Ctrl-C. Master playlist:\n  ${url}\n`);
+async function stay(
+  out: NodeJS.WriteStream,
+  { api, cdn }: Stack,
+  { playlistUrl, embedUrl, expiresAt }: PlaybackToken,
+  signal: AbortSignal,
+): Promise<void> {
+  const lines = [
+    ['API', api],
+    ['CDN', cdn],
+    ['master playlist', playlistUrl ?? 'only with white label'],
+    ['embed', embedUrl],
+    ['token good until', expiresAt],
+  ];
+  out.write(
+    `Still up, until Ctrl-C:\n${lines.map(([name = '', value = '']) => `  ${name.padEnd(16)}  ${value}\n`).join('')}`,
+  );
+  // Nothing else keeps this process alive when the service is somebody else's.
+  const alive = setInterval(() => undefined, 60_000);
   await new Promise<void>((resolveStay) => {
     if (signal.aborted) resolveStay();
     signal.addEventListener('abort', () => resolveStay(), { once: true });
   });
+  clearInterval(alive);
 }

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
+const followParent = join(root, 'scripts/setup/follow-parent.mjs');
 const readyFile = z.object({ api: z.url(), cdn: z.url() });
 
 /** A running service, known by its public addresses and its operator's command line alone. */
@@ -17,6 +18,8 @@ export interface Stack {
   millrace(...args: string[]): Promise<unknown>;
   /** Ends what was started and removes what it wrote. */
   stop(): Promise<void>;
+  /** What it wrote last when it has ended by itself, else null. */
+  lastWords(): string | null;
 }
 
 /** A service that was started here, and so can be killed. */
@@ -26,27 +29,27 @@ export interface StartedStack extends Stack {
 }
 
 const startTimeoutMs = 120_000;
+const commandTimeoutMs = 60_000;
 const pollMs = 100;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const commandLine =
-  (dataDir: string) =>
+  (dataDir: string, signal: AbortSignal) =>
   async (...args: string[]): Promise<unknown> => {
     const cli = join(root, 'embedded/src/cli/main.ts');
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      cli,
-      '--data',
-      dataDir,
-      ...args,
-      '--json',
-    ]);
+    const command = [cli, '--data', dataDir, ...args, '--json'];
+    const { stdout } = await promisify(execFile)(process.execPath, command, {
+      signal,
+      timeout: commandTimeoutMs,
+    });
     return JSON.parse(stdout);
   };
 
-/** Uses a service that runs already. */
-export async function attachStack(readyPath: string, dataDir: string): Promise<Stack> {
+/** Uses a service that runs already: the addresses of its ready file, and its data folder for the command line. */
+export async function attachStack(readyPath: string, dataDir: string, signal: AbortSignal): Promise<Stack> {
   const ready = readyFile.parse(JSON.parse(await readFile(readyPath, 'utf8')));
-  return { ...ready, millrace: commandLine(dataDir), stop: () => Promise.resolve() };
+  const millrace = commandLine(dataDir, signal);
+  return { ...ready, millrace, stop: () => Promise.resolve(), lastWords: () => null };
 }
 
 /** Starts the embedded service with a data folder of its own, and waits until it says that it is ready. */
@@ -60,28 +63,38 @@ export async function startStack(options: {
   const readyPath = join(folder, 'ready.json');
   const log: string[] = [];
   const main = join(root, 'embedded/src/main.ts');
-  // A group of its own: a terminal's Ctrl-C must not end the service before the demo has tidied up.
-  const service = spawn(process.execPath, [main, '--data', dataDir, '--ready-file', readyPath, '--dev'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const flags = ['--data', dataDir, '--ready-file', readyPath, '--dev'];
+  // A group of its own: a terminal's Ctrl-C must not end the service before the demo has tidied up. It follows
+  // when this process is killed.
+  const service = spawn(process.execPath, ['--import', followParent, main, ...flags], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     detached: true,
-    env: { ...process.env, ...options.env },
+    // With NODE_ENV=production it would refuse --dev.
+    env: { ...process.env, NODE_ENV: undefined, ...options.env },
   });
   for (const stream of [service.stdout, service.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
       log.push(text);
       if (log.length > 200) log.shift();
     });
   }
+  const lastWords = (): string => log.join('').slice(-4_000);
   const stop = async (): Promise<void> => {
     await end(service);
     await rm(folder, { recursive: true, force: true });
   };
   try {
     await untilReady(service, readyPath, options.signal);
-    return { ...(await attachStack(readyPath, dataDir)), stop, kill: (whole) => kill(service, whole) };
+    return {
+      ...(await attachStack(readyPath, dataDir, options.signal)),
+      stop,
+      lastWords: () => (isOver(service) ? lastWords() : null),
+      kill: (whole) => kill(service, whole),
+    };
   } catch (error) {
     await stop();
-    throw new Error(`the service did not start:\n${log.join('').slice(-4_000)}`, { cause: error });
+    options.signal.throwIfAborted();
+    throw new Error(`the service did not start:\n${lastWords()}`, { cause: error });
   }
 }
 
@@ -89,7 +102,7 @@ async function untilReady(service: ChildProcess, readyPath: string, signal: Abor
   const deadline = Date.now() + startTimeoutMs;
   while (Date.now() < deadline) {
     signal.throwIfAborted();
-    if (service.exitCode !== null) throw new Error(`it ended with code ${service.exitCode}`);
+    if (isOver(service)) throw new Error(`it ended with ${service.exitCode ?? service.signalCode ?? ''}`);
     const there = await readFile(readyPath).catch(() => null);
     if (there) return;
     await pause(pollMs);
@@ -97,8 +110,10 @@ async function untilReady(service: ChildProcess, readyPath: string, signal: Abor
   throw new Error(`it was not ready within ${startTimeoutMs / 1000} s`);
 }
 
+const isOver = (service: ChildProcess): boolean => service.exitCode !== null || service.signalCode !== null;
+
 async function end(service: ChildProcess): Promise<void> {
-  if (service.exitCode !== null || service.signalCode !== null) return;
+  if (isOver(service)) return;
   const ended = new Promise((resolve) => service.once('exit', resolve));
   service.kill('SIGTERM');
   const late = setTimeout(() => service.kill('SIGKILL'), 40_000);
@@ -107,7 +122,7 @@ async function end(service: ChildProcess): Promise<void> {
 }
 
 async function kill(service: ChildProcess, whole: boolean): Promise<void> {
-  if (service.pid === undefined || service.exitCode !== null) throw new Error('the service does not run');
+  if (service.pid === undefined || isOver(service)) throw new Error('the service does not run');
   const ended = new Promise((resolve) => service.once('exit', resolve));
   process.kill(whole ? -service.pid : service.pid, 'SIGKILL');
   await ended;

@@ -1,47 +1,55 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type ByteRange, parseMaster, parseMedia, type Variant } from './hls.ts';
 
-/** What a master playlist says of one variant. */
-interface Variant {
-  uri: string;
-  width: number;
-  height: number;
-  frameRate: number;
-  codecs: string;
-}
-
-/** A media playlist as played: init and segments joined into one file. */
+/** A media playlist as played. */
 interface PlayedTrack {
-  uri: string;
+  /** Init and segments joined into one file; of an I-frame playlist init and the first picture. */
   path: string;
-  segments: number;
-  /** Sum of its EXTINF, in seconds. */
+  /** `#EXT-X-TARGETDURATION`. */
+  targetSeconds: number;
+  segments: { seconds: number; bytes: number }[];
+  /** Sum of the segments, in seconds. */
   seconds: number;
 }
 
+export type PlayedVariant = Variant & PlayedTrack;
+
 export interface Walk {
-  variants: (Variant & PlayedTrack)[];
+  variants: PlayedVariant[];
   audio: PlayedTrack[];
+  iframes: PlayedTrack[];
   bytes: number;
 }
 
-/** How a player asks: with the page's origin. */
+/** How a player asks: from a page of this origin. */
 export interface Player {
   origin: string;
-  get(url: string): Promise<Buffer>;
+  /** @throws Error for every answer but 200 (206 with a range), and for one that a browser keeps from the page */
+  get(url: string, range?: ByteRange): Promise<Buffer>;
 }
 
-/** @throws Error for every answer but 200 */
-export const createPlayer = (origin: string): Player => ({
+const requestTimeoutMs = 30_000;
+
+export const createPlayer = (origin: string, signal?: AbortSignal): Player => ({
   origin,
-  get: async (url) => {
-    const response = await fetch(url, { headers: { origin } });
+  get: async (url, range) => {
+    const timeout = AbortSignal.timeout(requestTimeoutMs);
+    const asked = range && `bytes=${range.offset}-${range.offset + range.length - 1}`;
+    const response = await fetch(url, {
+      headers: { origin, ...(asked === undefined ? {} : { range: asked }) },
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
     const body = Buffer.from(await response.arrayBuffer());
-    if (response.status !== 200) {
-      throw new Error(
-        `GET ${withoutToken(url)} answered ${response.status} ${body.toString().slice(0, 300)}`,
-      );
+    if (response.status !== (range ? 206 : 200)) {
+      const problem = body.toString('utf8', 0, 300);
+      throw new Error(`GET ${withoutToken(url)} answered ${response.status} ${problem}`);
     }
+    if (range && body.length !== range.length) {
+      throw new Error(`GET ${withoutToken(url)} sent ${body.length} bytes for ${asked ?? ''}`);
+    }
+    const allowed = response.headers.get('access-control-allow-origin');
+    if (allowed !== origin) throw new Error(`GET ${withoutToken(url)} allows origin ${allowed ?? 'none'}`);
     return body;
   },
 });
@@ -49,61 +57,53 @@ export const createPlayer = (origin: string): Player => ({
 /** Tokens are never shown. */
 const withoutToken = (url: string): string => url.replace(/token=[^&]*/, 'token=…');
 
-/** An attribute of a tag, without its quotes (RFC 8216 §4.2). */
-function attribute(line: string, name: string): string | undefined {
-  const value = new RegExp(`[:,]${name}=("[^"]*"|[^,]*)`).exec(line)?.[1];
-  return value?.replace(/^"|"$/g, '');
-}
-
-/** Walks everything that a master playlist lists, as a player that only follows addresses, into files. */
+/**
+ * Walks everything that a master playlist lists into files, as a player does that only follows addresses.
+ * @throws Error naming the address that did not answer, or the playlist that makes no sense
+ */
 export async function walkVideo(player: Player, playlistUrl: string, folder: string): Promise<Walk> {
   await mkdir(folder, { recursive: true });
-  const lines = (await player.get(playlistUrl)).toString('utf8').split('\n');
-  if (lines[0] !== '#EXTM3U') throw new Error('the master playlist does not begin with #EXTM3U');
-  const variants: Walk['variants'] = [];
-  const audio: Walk['audio'] = [];
-  let bytes = 0;
+  const text = (await player.get(playlistUrl)).toString('utf8');
+  const master = parseMaster(text);
+  let bytes = text.length;
   const play = async (uri: string, name: string): Promise<PlayedTrack> => {
     const track = await playTrack(player, new URL(uri, playlistUrl).href, join(folder, name));
-    bytes += track.bytes;
+    bytes += track.segments.reduce((sum, segment) => sum + segment.bytes, 0);
     return track;
   };
-  for (const [i, line] of lines.entries()) {
-    if (line.startsWith('#EXT-X-MEDIA:') && attribute(line, 'TYPE') === 'AUDIO') {
-      audio.push(await play(attribute(line, 'URI') ?? '', `audio-${audio.length}.mp4`));
-    }
-    if (!line.startsWith('#EXT-X-STREAM-INF:')) continue;
-    const uri = lines[i + 1] ?? '';
-    const [width = 0, height = 0] = (attribute(line, 'RESOLUTION') ?? '').split('x').map(Number);
-    const stated = {
-      width,
-      height,
-      frameRate: Number(attribute(line, 'FRAME-RATE')),
-      codecs: attribute(line, 'CODECS') ?? '',
-    };
-    variants.push({ ...(await play(uri, `video-${variants.length}.mp4`)), ...stated, uri });
+  const walk: Walk = { variants: [], audio: [], iframes: [], bytes: 0 };
+  for (const [i, variant] of master.variants.entries()) {
+    walk.variants.push({ ...variant, ...(await play(variant.uri, `video-${i}.mp4`)) });
   }
-  if (variants.length === 0) throw new Error('the master playlist lists no variant');
-  return { variants, audio, bytes };
+  for (const [i, uri] of master.audio.entries()) walk.audio.push(await play(uri, `audio-${i}.mp4`));
+  for (const [i, uri] of master.iframes.entries()) walk.iframes.push(await play(uri, `iframes-${i}.mp4`));
+  return { ...walk, bytes };
 }
 
-async function playTrack(
-  player: Player,
-  url: string,
-  path: string,
-): Promise<PlayedTrack & { bytes: number }> {
-  const text = (await player.get(url)).toString('utf8');
-  if (!text.includes('#EXT-X-ENDLIST')) throw new Error(`the playlist ${withoutToken(url)} does not end`);
-  const init = attribute(text.split('\n').find((line) => line.startsWith('#EXT-X-MAP:')) ?? '', 'URI');
-  if (init === undefined) throw new Error(`the playlist ${withoutToken(url)} names no init segment`);
-  const uris = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  const seconds = [...text.matchAll(/#EXTINF:([0-9.]+)/g)].reduce(
-    (sum, [, duration]) => sum + Number(duration),
-    0,
-  );
-  const pieces: Buffer[] = [];
-  for (const uri of [init, ...uris]) pieces.push(await player.get(new URL(uri, url).href));
-  const body = Buffer.concat(pieces);
-  await writeFile(path, body);
-  return { uri: url, path, segments: uris.length, seconds, bytes: body.length };
+async function playTrack(player: Player, url: string, path: string): Promise<PlayedTrack> {
+  const { init, targetSeconds, segments } = parse((await player.get(url)).toString('utf8'), url);
+  const file = await open(path, 'w');
+  try {
+    await file.write(await player.get(new URL(init, url).href));
+    const played: PlayedTrack['segments'] = [];
+    for (const { uri, seconds, range } of segments) {
+      const body = await player.get(new URL(uri, url).href, range ?? undefined);
+      if (range === null || played.length === 0) await file.write(body);
+      played.push({ seconds, bytes: body.length });
+    }
+    return { path, targetSeconds, segments: played, seconds: sumOf(played) };
+  } finally {
+    await file.close();
+  }
+}
+
+const sumOf = (segments: PlayedTrack['segments']): number =>
+  segments.reduce((sum, { seconds }) => sum + seconds, 0);
+
+function parse(text: string, url: string): ReturnType<typeof parseMedia> {
+  try {
+    return parseMedia(text);
+  } catch (error) {
+    throw new Error(`the playlist ${withoutToken(url)} cannot be played`, { cause: error });
+  }
 }
