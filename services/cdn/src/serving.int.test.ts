@@ -114,6 +114,16 @@ describe('headers', () => {
     }
   });
 
+  it('HEAD knows them without reading the file', async () => {
+    const own = await startCdn();
+    await own.ask('master.m3u8');
+    own.store.interfere = () => {
+      throw new Error('read');
+    };
+    const head = await own.ask('720p/seg-0.m4s', { method: 'HEAD' });
+    expect([head.status, head.headers['content-length']]).toEqual([200, String(sample.segmentBytes)]);
+  });
+
   it('names the request, a new one each time', async () => {
     const ids = await Promise.all(
       [1, 2, 3].map(async () => (await harness.ask('master.m3u8')).headers['x-request-id']),

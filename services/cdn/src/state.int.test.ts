@@ -33,14 +33,16 @@ describe('changes by the bus', () => {
   );
 
   it('an account over its limit stops, and a plan change opens a quality', async () => {
+    const master = async () => (await harness.ask('master.m3u8')).body.toString();
     expect(await code('1080p/index.m3u8')).toBe('plan_limit_reached');
+    expect(await master()).not.toContain('1080p/index.m3u8');
     await harness.publish({
       v: 1,
       kind: 'account',
       state: accountState({ version: 4, maxQuality: '1080p' }),
     });
     await becomes('served', '1080p/index.m3u8');
-    expect((await harness.ask('master.m3u8')).body.toString()).toContain('1080p/index.m3u8');
+    expect(await master()).toContain('1080p/index.m3u8');
     await harness.publish({
       v: 1,
       kind: 'account',

@@ -209,7 +209,7 @@ describe('confirmation', () => {
     follow();
     await view();
     record.answer = away;
-    states.heartbeat(0, clock.now().getTime() + 3_600_000);
+    states.heartbeat(0, clock.now().getTime() + 10_000);
     await clock.advance(60_000);
     expect(await view()).toBeNull();
   });
@@ -277,6 +277,17 @@ describe('confirmation', () => {
     follow();
     await view();
     states.unfollowed();
+    record.answer = away;
+    await clock.advance(60_000);
+    beat();
+    expect(await view()).toBeNull();
+  });
+
+  it('does not come from heartbeats for what is read while the tail is not followed', async () => {
+    const { clock, record, states, view, beat, follow } = setUp();
+    follow();
+    states.unfollowed();
+    await view();
     record.answer = away;
     await clock.advance(60_000);
     beat();
