@@ -33,7 +33,7 @@ export default {
       ...common,
       ...postgres,
       displayName: 'integration',
-      roots: ['<rootDir>/packages', '<rootDir>/services', '<rootDir>/embedded', '<rootDir>/bench'],
+      roots: ['packages', 'services', 'embedded', 'bench', 'scripts'].map((folder) => `<rootDir>/${folder}`),
       testMatch: ['**/*.int.test.ts'],
     },
     { ...common, displayName: 'e2e', roots: ['<rootDir>/e2e'], testMatch: ['**/*.e2e.test.ts'] },

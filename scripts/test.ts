@@ -3,9 +3,9 @@
  * plain line, `N passed, N failed, N skipped`. With CI=true a skipped test fails the run.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
 interface Outcome {
   name: string;
@@ -24,6 +24,10 @@ const checks: [name: string, command: string, args: string[]][] = [
   ['lint', bin('eslint'), ['.']],
   ['import rules', bin('depcruise'), ['--config', '.dependency-cruiser.cjs', ...folders]],
   ['dead code', bin('knip'), []],
+  // Whatever a generator writes is in the repository, and must be what it would write now.
+  ...readdirSync('scripts')
+    .filter((file) => /^generate-.*\.ts$/.test(file))
+    .map((file): [string, string, string[]] => [file, process.execPath, [join('scripts', file), '--check']]),
 ];
 const suites = ['unit', 'integration', 'e2e'];
 
@@ -55,6 +59,18 @@ interface JestResult {
   numTodoTests: number;
   numFailedTestSuites: number;
   numRuntimeErrorTestSuites: number;
+  testResults: { name: string; startTime: number; endTime: number }[];
+}
+
+const SLOWEST_SHOWN = 5;
+
+function showSlowest({ testResults }: JestResult): void {
+  const bySeconds = testResults
+    .map(({ name, startTime, endTime }) => ({ name, seconds: (endTime - startTime) / 1000 }))
+    .sort((a, b) => b.seconds - a.seconds);
+  for (const { name, seconds } of bySeconds.slice(0, SLOWEST_SHOWN)) {
+    console.log(`  ${seconds.toFixed(1).padStart(7)} s  ${relative('.', name)}`);
+  }
 }
 
 /** Runs one jest project. A suite that cannot even load, or an exit code that jest does not explain, is a failure. */
@@ -67,6 +83,7 @@ const suite = (name: string, patterns: readonly string[]) => async () => {
       NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning',
     });
     const result = JSON.parse(readFileSync(output, 'utf8')) as JestResult;
+    showSlowest(result);
     const broken = result.numRuntimeErrorTestSuites;
     const failed = result.numFailedTests + broken;
     return {
@@ -99,7 +116,10 @@ console.log('\nTimes:');
 for (const { name, seconds, failed } of outcomes) {
   console.log(`  ${name.padEnd(14)} ${seconds.toFixed(1).padStart(7)} s${failed > 0 ? '  FAILED' : ''}`);
 }
+// A misspelt pattern is not a success.
+const nothing = patterns.length > 0 && sum('passed') + sum('failed') + sum('skipped') === 0;
+if (nothing) console.log(`\nNo test matches ${patterns.join(' ')}.`);
 const skippedFails = process.env['CI'] === 'true' && sum('skipped') > 0;
 if (skippedFails) console.log('\nA skipped test fails the run with CI=true.');
 console.log(`\n${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`);
-process.exitCode = sum('failed') > 0 || skippedFails ? 1 : 0;
+process.exitCode = sum('failed') > 0 || skippedFails || nothing ? 1 : 0;

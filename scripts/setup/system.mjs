@@ -17,10 +17,10 @@ const tools = {
  * Makes sure that the named tools are on the path: installs them with apt when this is root on Debian.
  * @throws SetupError naming what to install, when it cannot.
  */
-export async function ensureTools(names) {
+export async function ensureTools(names, mayUseApt = isRootOnDebian) {
   const missing = missingTools(names);
   if (missing.length === 0) return;
-  if (!canUseApt()) throw new SetupError(howToInstall(missing));
+  if (!mayUseApt()) throw new SetupError(howToInstall(missing));
   await installWithApt(missing.map((name) => tools[name].debian));
   const stillMissing = missingTools(names);
   if (stillMissing.length > 0) throw new SetupError(howToInstall(stillMissing));
@@ -32,7 +32,7 @@ function missingTools(names) {
   return names.filter((name) => !tools[name].commands.every(isThere));
 }
 
-function canUseApt() {
+function isRootOnDebian() {
   return process.getuid?.() === 0 && existsSync('/etc/debian_version');
 }
 

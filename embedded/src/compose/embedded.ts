@@ -75,7 +75,6 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
 
 async function start(options: EmbeddedOptions, undo: Undo): Promise<Embedded> {
   const { dataDir, config, logger, signal } = options;
-  mkdirSync(dataDir, { recursive: true });
   const postgres = await startPostgres({ dataDir, logger });
   undo.add(() => postgres.stop());
   signal.throwIfAborted();
@@ -135,6 +134,8 @@ async function openObjects(
   { secrets, port }: { secrets: Secrets; port: number },
   undo: Undo,
 ): Promise<FolderObjectStore> {
+  // Videos are nobody else's to read, whatever the mode of the folders above.
+  mkdirSync(join(dataDir, 'objects'), { recursive: true, mode: 0o700 });
   const objects = await createFolderObjectStore({
     root: join(dataDir, 'objects'),
     publicUrl: config.UPLOAD_URL ?? `http://${config.MILLRACE_HOST}:${port}`,

@@ -29,7 +29,7 @@ export function findBinaries(): Binaries {
 }
 
 /** The programs of a PostgreSQL installation folder. */
-function binariesIn(folder: string): Binaries {
+export function binariesIn(folder: string): Binaries {
   const binaries = {
     folder,
     initdb: join(folder, 'bin/initdb'),

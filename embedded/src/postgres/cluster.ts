@@ -50,6 +50,11 @@ async function checkVersion(layout: Layout, binaries: Binaries): Promise<void> {
   try {
     found = readFileSync(join(layout.cluster, 'PG_VERSION'), 'utf8').trim();
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+      throw new PostgresError('closed_folder', `${layout.cluster} cannot be read: ${String(error)}`, {
+        cause: error,
+      });
+    }
     const message = `${layout.home} exists but holds no database; move it away or restore it from a backup`;
     throw new PostgresError('damaged', message, { cause: error });
   }

@@ -20,15 +20,18 @@ export async function endLeftover(cluster: string, logger: Logger): Promise<void
   const pid = readPid(pidFile);
   if (pid === undefined) return;
   const leftover = identifyProcess(pid);
-  if (!leftover) return;
-  if (!isPostmasterOf(pid, cluster)) {
-    disownPidFile(pidFile, pid);
-    return;
+  if (leftover && isPostmasterOf(pid, cluster)) {
+    logger.warn({ pid }, 'ending the database that the last run left behind');
+    const ended =
+      (await end(leftover, 'SIGQUIT', QUIT_WAIT_MS)) || (await end(leftover, 'SIGKILL', KILL_WAIT_MS));
+    if (!ended) {
+      throw new PostgresError(
+        'in_use',
+        `PostgreSQL process ${pid} still uses ${cluster} and cannot be ended`,
+      );
+    }
   }
-  logger.warn({ pid }, 'ending the database that the last run left behind');
-  if (await end(leftover, 'SIGQUIT', QUIT_WAIT_MS)) return;
-  if (await end(leftover, 'SIGKILL', KILL_WAIT_MS)) return;
-  throw new PostgresError('in_use', `PostgreSQL process ${pid} still uses ${cluster} and cannot be ended`);
+  disownPidFile(pidFile, pid);
 }
 
 async function end(leftover: ProcessIdentity, signal: NodeJS.Signals, waitMs: number): Promise<boolean> {
@@ -71,12 +74,13 @@ function commandLine(pid: number): string[] {
 }
 
 /**
- * The process id in the file was given to somebody else since, and PostgreSQL would take that one for a server of its
- * own. It never takes its parent for one, so our id goes into the file. The file itself must stay: it names the
- * shared memory by which PostgreSQL notices backends that outlived their server.
+ * PostgreSQL takes any process of its user that has the id in the file for a server of its own: a stranger that was
+ * given the id since, or a zombie that nobody reaps. It never takes its parent for one, so our id goes into the file.
+ * The file itself must stay: it names the shared memory by which PostgreSQL notices backends that outlived their
+ * server.
  */
 function disownPidFile(pidFile: string, pid: number): void {
-  const lines = readFileSync(pidFile, 'utf8').split('\n');
-  if (lines[0] !== String(pid)) return;
-  writeFileSync(pidFile, [String(process.pid), ...lines.slice(1)].join('\n'));
+  if (readPid(pidFile) !== pid) return;
+  const [, ...rest] = readFileSync(pidFile, 'utf8').split('\n');
+  writeFileSync(pidFile, [String(process.pid), ...rest].join('\n'));
 }
