@@ -12,7 +12,3 @@ export {
 } from './probe.ts';
 export { sniffBytes, sniffContainer } from './sniff.ts';
 export * from './types.ts';
-export { type Bandwidth, measureBandwidth, type SegmentSize } from './bandwidth.ts';
-export { CmafError } from './boxes.ts';
-export { type ByteSource, type CmafFragment, type CmafTrack, indexCmaf, mergeSliver } from './cmaf.ts';
-export { checkAudio, checkVideo, type ChunkTracks, playedFrames } from './cmaf-checks.ts';
