@@ -1,6 +1,7 @@
 import { ProblemError, type Quality } from '@millrace/contract';
 import { type Transaction } from './db.ts';
 import { lockUsage } from './usage.ts';
+import { limitingPlanId } from './plans.ts';
 
 /** The contract's "Account plan and usage". */
 export interface AccountUsage {
@@ -47,7 +48,7 @@ export async function accountUsage(tx: Transaction, accountId: string): Promise<
        (select count(*) from domains d where d.account_id = a.id and d.status = 'verified') as "verifiedDomains"
      from accounts a
      join plans own on own.id = a.plan_id
-     join plans p on p.id = case when a.plan_status = 'canceled' then 'free' else a.plan_id end
+     join plans p on p.id = ${limitingPlanId}
      where a.id = $1`,
     [accountId],
   );

@@ -7,6 +7,7 @@ import { addToOutbox } from './outbox.ts';
 import { type ExceededLimit, lockUsage, type LockedUsage, reserveEncode } from './usage.ts';
 import { moveVideo } from './video-moves.ts';
 import { lockVideo } from './videos.ts';
+import { limitingPlanId } from './plans.ts';
 
 /**
  * Begins an encode of a video whose original is complete: a job, its first task (probe and plan) and a permit
@@ -95,7 +96,7 @@ export async function findEncodeJob(db: Queryable, jobId: string): Promise<Encod
      from encode_jobs j
      join videos v on v.id = j.video_id
      join accounts a on a.id = j.account_id
-     join plans p on p.id = case when a.plan_status = 'canceled' then 'free' else a.plan_id end
+     join plans p on p.id = ${limitingPlanId}
      left join uploads u on u.video_id = j.video_id
      where j.id = $1`,
     [jobId],

@@ -5,6 +5,7 @@ import { type Attempt } from './object-prefixes.ts';
 import { addToOutbox, type OutboxMessage } from './outbox.ts';
 import { moveVideo } from './video-moves.ts';
 import { lockVideo } from './videos.ts';
+import { limitingPlanId } from './plans.ts';
 
 export type TaskKind = 'plan' | 'video' | 'audio' | 'images' | 'assemble';
 
@@ -56,7 +57,7 @@ with recursive queued (account_id) as (
       * case when open.jobs > p.encode_jobs then $5 else 1 end as share
   from queued q
   join accounts a on a.id = q.account_id
-  join plans p on p.id = case when a.plan_status = 'canceled' then 'free' else a.plan_id end
+  join plans p on p.id = ${limitingPlanId}
   left join encode_shares s on s.account_id = q.account_id
   cross join lateral (
     select coalesce(sum(r.cost), 0)::float8 as cost, coalesce(array_agg(distinct r.job_id), '{}') as jobs

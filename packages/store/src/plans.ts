@@ -20,8 +20,11 @@ export const planColumns = `pl.id as "plId", pl.name as "plName", pl.verified_do
   pl.projects as "plProjects", pl.max_quality as "plMaxQuality", pl.white_label as "plWhiteLabel",
   pl.max_file_bytes as "plMaxFileBytes", pl.max_source_seconds as "plMaxSourceSeconds"`;
 
-/** Joins an account `a` to the plan whose limits it has: `canceled` has free's (decisions "Videos, holds, plans"). */
-export const joinPlan = `join plans pl on pl.id = case when a.plan_status = 'canceled' then 'free' else a.plan_id end`;
+/** The plan whose limits an account `a` has: `canceled` has free's (decisions, "Videos, holds, plans"). */
+export const limitingPlanId = `case when a.plan_status = 'canceled' then 'free' else a.plan_id end`;
+
+/** Joins an account `a` to the plan whose limits it has. */
+export const joinPlan = `join plans pl on pl.id = ${limitingPlanId}`;
 
 export interface PlanColumns {
   plId: string;

@@ -1,5 +1,6 @@
 import { usagePeriodAt } from '@millrace/domain';
 import { type Transaction } from './db.ts';
+import { limitingPlanId } from './plans.ts';
 
 /** An account's use of its limits and the limits themselves. Milliseconds; null means no limit. */
 export interface LockedUsage {
@@ -47,7 +48,7 @@ async function selectUsage(tx: Transaction, accountId: string): Promise<UsageRow
        a.anchor_day as "anchorDay", clock_timestamp() as now
      from usage u
      join accounts a on a.id = u.account_id
-     join plans p on p.id = case when a.plan_status = 'canceled' then 'free' else a.plan_id end
+     join plans p on p.id = ${limitingPlanId}
      where u.account_id = $1 for update of u`,
     [accountId],
     'usage-lock',

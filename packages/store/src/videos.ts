@@ -8,6 +8,7 @@ import {
   withinQuality,
 } from '@millrace/contract';
 import { type Queryable, type Transaction } from './db.ts';
+import { limitingPlanId } from './plans.ts';
 
 /** A row of `videos` with what is needed beside it. Durations in milliseconds. */
 export interface VideoRow {
@@ -45,7 +46,7 @@ const columns = `v.id, v.project_id as "projectId", v.account_id as "accountId",
 /** `canceled` accounts have the free plan's limits (decisions, "Videos, holds, plans"). */
 const from = `from videos v
   join accounts a on a.id = v.account_id
-  join plans p on p.id = case when a.plan_status = 'canceled' then 'free' else a.plan_id end`;
+  join plans p on p.id = ${limitingPlanId}`;
 
 /** `updated_at` of the next change: strictly later than before, in whole milliseconds, by database time. */
 export const risingUpdatedAt = `greatest(date_trunc('milliseconds', clock_timestamp()),
