@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isInternal, type RouteDefinition, routes } from '@millrace/contract';
 import { createDatabase } from '@millrace/store';
-import { captureLogger } from '@millrace/testing';
+import { captureLogger, waitFor } from '@millrace/testing';
 import { createApi } from './service.ts';
 import {
   adminToken,
@@ -91,6 +91,10 @@ describe('the record away', () => {
       'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
     );
     await killer.close();
+    // Nothing is asked meanwhile: a request could take the dead connections first.
+    await waitFor(() =>
+      api.log.lines.some(({ message }) => message === 'database connection lost while idle'),
+    );
     expect((await api.ask(`GET /v1/projects/${me.projectId}`, { bearer: me.full })).status).toBe(200);
   });
 
