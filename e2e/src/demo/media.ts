@@ -1,9 +1,13 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { ffmpeg, ffprobe } from './ffmpeg.ts';
 
 const stream = z.object({
   index: z.number(),
   codec_type: z.string().optional(),
+  codec_name: z.string().optional(),
   width: z.number().optional(),
   height: z.number().optional(),
   sample_aspect_ratio: z.string().optional(),
@@ -28,7 +32,13 @@ export interface Shown {
   /** False when an encode may change colours: HDR becomes SDR, transparency black. */
   coloursKept: boolean;
   /** Streams of sound, decodable or not. */
-  sounds: number[];
+  sounds: SoundStream[];
+}
+
+export interface SoundStream {
+  index: number;
+  /** By ffmpeg's name; '' when it knows none. */
+  codec: string;
 }
 
 /** @throws Error when the file has no moving picture */
@@ -42,7 +52,9 @@ export async function probe(path: string, signal?: AbortSignal): Promise<Shown> 
     coloursKept:
       !['smpte2084', 'arib-std-b67'].includes(video.color_transfer ?? '') &&
       video.tags?.['alpha_mode'] !== '1',
-    sounds: streams.filter((one) => one.codec_type === 'audio').map((one) => one.index),
+    sounds: streams
+      .filter((one) => one.codec_type === 'audio')
+      .map(({ index, codec_name = '' }) => ({ index, codec: codec_name })),
   };
 }
 
@@ -116,7 +128,29 @@ export interface Sound {
 }
 
 /** Decodes a stream of sound to its end. @throws Error when ffmpeg gives up: it has no decoder, or gets nothing out */
-export async function hear(path: string, streamIndex: number, signal?: AbortSignal): Promise<Sound> {
+export function hear(path: string, { index, codec }: SoundStream, signal?: AbortSignal): Promise<Sound> {
+  return codec.startsWith('amr_') ? hearPacked(path, index, signal) : hearStream(path, index, signal);
+}
+
+/** Phones put several AMR frames into a packet, of which ffmpeg 5.1 decodes the first; its raw format has them apart. */
+async function hearPacked(path: string, index: number, signal?: AbortSignal): Promise<Sound> {
+  const copy = ['-map', `0:${index}`, '-c', 'copy', '-f'];
+  const [raw, listed] = await ffmpeg(
+    ['-copyts', '-i', path, ...copy, 'amr', 'pipe:1', ...copy, 'framecrc', 'pipe:3'],
+    signal,
+  );
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-demo-sound-'));
+  try {
+    const file = join(folder, 'sound.amr');
+    await writeFile(file, raw);
+    const sound = await hearStream(file, 0, signal);
+    return { ...sound, start: sound.start + (framesOf(listed)[0]?.time ?? 0) };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function hearStream(path: string, streamIndex: number, signal?: AbortSignal): Promise<Sound> {
   const mono = `[0:${streamIndex}]aresample=${soundRate},aformat=s16:channel_layouts=mono,asplit[samples][times]`;
   const listen = async (clock: readonly string[]): Promise<Sound | null> => {
     const [samples, listed, complaints] = await ffmpeg(

@@ -82,8 +82,8 @@ async function decodeSource(path: string, signal: AbortSignal): Promise<Original
   const shown = await probe(path, signal);
   const pictures = await see(path, shown.picture, signal);
   const sounds: Sound[] = [];
-  for (const index of shown.sounds) {
-    const sound = await hear(path, index, signal).catch(() => null);
+  for (const stream of shown.sounds) {
+    const sound = await hear(path, stream, signal).catch(() => null);
     if (sound) sounds.push(sound);
   }
   signal.throwIfAborted();
@@ -171,7 +171,7 @@ async function verifySound(
   expectEqual('having sound', walk.audio.length > 0, sounds.length > 0);
   const heard: Sound[] = [];
   for (const { path, seconds } of walk.audio) {
-    const sound = await hear(path, 0, signal);
+    const sound = await hear(path, { index: 0, codec: 'aac' }, signal);
     if (sound.complaints !== '') throw new Error(`ffmpeg complained: ${sound.complaints.slice(0, 500)}`);
     for (const [what, length] of [
       ['its playlist', seconds],

@@ -6,6 +6,9 @@ import { type ManifestAudioTrack, type PlanNote } from './types.ts';
 export const aacFrame = 1024;
 const maxTracks = 8;
 
+/** Cameras put several frames into a packet (3GPP TS 26.244 §6.5), of which ffmpeg 5.1 decodes the first. */
+const packed = ['amr_nb', 'amr_wb'];
+
 /** True when ffmpeg has a decoder for it, as far as the probe can tell. */
 const isDecodable = (audio: ProbedAudio): boolean =>
   audio.codec !== null && audio.channels > 0 && audio.sampleRate > 0 && audio.times.packets > 0;
@@ -85,6 +88,7 @@ export function planTrack(
     bitrate: channels === 1 ? 80_000 : 128_000,
     sourceChannels: track.channels,
     sourceLayout: track.layout,
+    copiedFromSeconds: packed.includes(track.codec ?? '') ? startSeconds(track) : null,
     segmentFrames: Math.max(1, Math.round((segmentSeconds * sampleRate) / aacFrame)),
     frames: Math.max(1, Math.ceil((seconds * sampleRate) / aacFrame - 1e-6)),
   };

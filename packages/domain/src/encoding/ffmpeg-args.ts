@@ -135,9 +135,47 @@ function x264Args(manifest: EncodeManifest, rendition: ManifestRendition, option
   ];
 }
 
+/** The copy of a sound track in the output folder, in ffmpeg's raw AMR format. */
+const soundCopyFile = (trackIndex: number): string => `sound-${trackIndex}.amr`;
+
+/**
+ * The command to run before `audioTaskArgs`, or null when there is none: AMR frames lie several to a packet, and
+ * only the raw format's demuxer hands them to the decoder one by one. Its frames follow each other without gaps,
+ * as they do in what cameras write.
+ */
+export function soundCopyArgs(
+  manifest: EncodeManifest,
+  trackIndex: number,
+  options: TaskOptions,
+): TaskCommand | null {
+  const track = manifest.audio[trackIndex];
+  if (track === undefined || track.copiedFromSeconds === null) return null;
+  const file = soundCopyFile(trackIndex);
+  const args = [
+    ...[...quiet, ...inputArgs(options.inputUrl), '-map', `0:${track.stream}`],
+    ...['-c', 'copy', '-f', 'amr', `${options.outputDir}/${file}`],
+  ];
+  return { args, outputs: [{ file, kind: 'audio', index: trackIndex }], frames: null };
+}
+
+/** What a sound track is read from, its name in the filter graph, and where that source's own zero lies. */
+function soundInput(
+  manifest: EncodeManifest,
+  { trackIndex, options }: { trackIndex: number; options: TaskOptions },
+): { args: string[]; pad: string; zeroSeconds: number } {
+  const { stream = 0, copiedFromSeconds = null } = manifest.audio[trackIndex] ?? {};
+  if (copiedFromSeconds === null) {
+    return { args: inputArgs(options.inputUrl), pad: `[0:${stream}]`, zeroSeconds: manifest.zeroSeconds };
+  }
+  const copy = `${options.outputDir}/${soundCopyFile(trackIndex)}`;
+  const args = ['-protocol_whitelist', 'file', '-f', 'amr', '-i', copy];
+  return { args, pad: '[0:0]', zeroSeconds: manifest.zeroSeconds - copiedFromSeconds };
+}
+
 /**
  * One sound track, whole: AAC-LC from presentation zero to the end of what plays. Late sound gets silence
- * before it, gaps are filled, what lies before zero is cut. Writes `audio-{track}.mp4`.
+ * before it, gaps are filled, what lies before zero is cut. Writes `audio-{track}.mp4`. What `soundCopyArgs`
+ * gives must have been run.
  * @throws RangeError when the manifest has no such track.
  */
 export function audioTaskArgs(
@@ -150,17 +188,18 @@ export function audioTaskArgs(
   const output: TaskOutput = { file: `audio-${trackIndex}.mp4`, kind: 'audio', index: trackIndex };
   // Half a frame early, so that rounding does not decide which frame begins a segment.
   const fragmentUs = Math.round(((track.segmentFrames - 0.5) * aacFrame * 1e6) / track.sampleRate);
+  const input = soundInput(manifest, { trackIndex, options });
   const args = [
     ...quiet,
     ...timeArgs(manifest),
-    ...inputArgs(options.inputUrl),
-    ...['-filter_complex', `[0:${track.stream}]${soundFilters(manifest, track).join(',')}[a]`],
+    ...input.args,
+    ...['-filter_complex', `${input.pad}${soundFilters(track, input.zeroSeconds).join(',')}[a]`],
     ...['-map', '[a]', '-c:a', 'aac', '-b:a', String(track.bitrate)],
     ...anonymous,
     ...['-frag_duration', String(fragmentUs)],
     ...fragments(''),
     `${options.outputDir}/${output.file}`,
-    ...companionArgs(manifest),
+    ...(track.copiedFromSeconds === null ? companionArgs(manifest) : []),
   ];
   return { args, outputs: [output], frames: null };
 }
@@ -169,11 +208,11 @@ export function audioTaskArgs(
  * The encoder puts out its own start-up frame first. It takes the place of the first 21 ms, so that all
  * later sound is exactly in time without an edit list.
  */
-function soundFilters(manifest: EncodeManifest, track: ManifestAudioTrack): string[] {
+function soundFilters(track: ManifestAudioTrack, zeroSeconds: number): string[] {
   const layout = track.channels === 1 ? 'mono' : 'stereo';
   return [
     ...mixable(track),
-    `asetpts=PTS-(${manifest.zeroSeconds})/TB`,
+    `asetpts=PTS-(${zeroSeconds})/TB`,
     `aresample=${track.sampleRate}:async=1:first_pts=0:ochl=${layout}`,
     `aformat=sample_fmts=fltp:sample_rates=${track.sampleRate}:channel_layouts=${layout}`,
     'apad',

@@ -1,5 +1,11 @@
 export { classifyHead, classifyVideoError, isUndecodableSound, unreadable } from './classify.ts';
-export { audioTaskArgs, imagesTaskArgs, type TaskOptions, videoTaskArgs } from './ffmpeg-args.ts';
+export {
+  audioTaskArgs,
+  imagesTaskArgs,
+  soundCopyArgs,
+  type TaskOptions,
+  videoTaskArgs,
+} from './ffmpeg-args.ts';
 export { createPacketScan, type PacketScan } from './packet-scan.ts';
 export { planEncode, type PlanOptions } from './planner.ts';
 export { probeArgs, samplePackets, scanArgs } from './probe-args.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { audioTaskArgs, soundCopyArgs } from './ffmpeg-args.ts';
 import { createPacketScan } from './packet-scan.ts';
 import { planEncode } from './planner.ts';
 import { buildProbe, readProbeHeader, type SourceProbe } from './probe.ts';
@@ -212,6 +213,24 @@ describe('the sound of a plan', () => {
       expect(audio[0]).toMatchObject({ sampleRate: hertz, channels: out, bitrate });
     },
   );
+
+  it.each([
+    ['amr_nb', 1.5],
+    ['amr_wb', 1.5],
+    ['aac', null],
+  ])('in %s is copied out of its packets from second %p on', (codec_name, from) => {
+    const manifest = manifestOf({ audio: [{ codec_name }], videoAt: [1, 4], audioAt: [1.5, 3] });
+    expect(manifest.audio[0]?.copiedFromSeconds).toBe(from);
+    const options = { inputUrl: 'http://127.0.0.1/source', outputDir: '/out', threads: 1 };
+    const copy = soundCopyArgs(manifest, 0, options);
+    const { args } = audioTaskArgs(manifest, 0, options);
+    const input = args[args.indexOf('-i') + 1];
+    const graph = args[args.indexOf('-filter_complex') + 1] ?? '';
+    expect(input).toBe(from === null ? 'http://127.0.0.1/source' : copy?.args.at(-1));
+    // The copy begins at its own zero, 0.5 s after the picture does.
+    expect(graph).toContain(from === null ? 'asetpts=PTS-(1)/TB' : 'asetpts=PTS-(-0.5)/TB');
+    expect(graph.startsWith(from === null ? '[0:1]' : '[0:0]')).toBe(true);
+  });
 
   it('that is the only one and cannot be decoded leaves the video silent, and says so', () => {
     const manifest = manifestOf({ audio: [{ codec_name: undefined }] });

@@ -22,7 +22,7 @@ export interface PlanOptions {
 }
 
 /** Raised whenever the same probe would give another manifest. */
-const plannerVersion = 'millrace-1';
+const plannerVersion = 'millrace-2';
 /** Sound that ends later than the picture by more is played on, over the last picture. */
 const heldFrom = 0.2;
 

@@ -111,6 +111,11 @@ const audioTrack = z.object({
   /** Channels in the source, and its layout where ffmpeg knows one. */
   sourceChannels: z.int().positive(),
   sourceLayout: z.string().nullable(),
+  /**
+   * Set when the decoder must not be given the packets as they lie in the file: second, in ffmpeg's time line of
+   * the source, at which the first packet begins. See `soundCopyArgs`.
+   */
+  copiedFromSeconds: z.number().nullable().default(null),
   /** AAC frames of 1,024 samples in a segment, and in the whole track. */
   segmentFrames: z.int().positive(),
   frames: z.int().positive(),

@@ -6,7 +6,7 @@ const real = (
   file: string,
   why: string,
   [w, h]: readonly [number, number],
-  expected: Pick<ReadyCase, 'qualities' | 'duration_s'>,
+  expected: Pick<ReadyCase, 'qualities' | 'duration_s' | 'sounding_s_min'>,
 ): MediaCase => ({
   ...{ file: `real/${file}`, family: 'real', why },
   expect: [
@@ -39,9 +39,10 @@ describe('media: real cameras', () => {
         qualities: ['360p'],
         duration_s: 85.5,
       }),
-      real('old-phone-amr.3gp', 'smaller than every rung', [176, 144], {
+      real('old-phone-amr.3gp', 'smaller than every rung, five frames of sound to a packet', [176, 144], {
         qualities: ['360p'],
         duration_s: 4.9,
+        sounding_s_min: 3.9,
       }),
     ],
     ({ file }, { index, notes }) => {

@@ -8,6 +8,7 @@ import {
   imagesTaskArgs,
   isUndecodableSound,
   type PlanNote,
+  soundCopyArgs,
   type TaskCommand,
   type TaskOptions,
   videoTaskArgs,
@@ -25,6 +26,8 @@ import { storeOutputs } from './store-outputs.ts';
 /** What came of a task's command. */
 interface Made {
   command: TaskCommand;
+  /** What was run before it. */
+  copy?: TaskCommand | null;
   /** False when the source gives nothing of the kind, and the video does without. */
   made: boolean;
   notes: PlanNote[];
@@ -70,14 +73,15 @@ async function makeAndStore(making: Making): Promise<FinishOutcome> {
   const { context, manifest, options } = making;
   const { task, store, clock, metrics } = context;
   const startedAt = clock.now().getTime();
-  const { command, made, notes } = await make(making);
+  const { command, copy, made, notes } = await make(making);
   const seconds = (clock.now().getTime() - startedAt) / 1000;
   const { prefix, ...stored } = await storeOutputs(context, {
     manifest,
     folder: options.outputDir,
     outputs: made ? command.outputs : [],
   });
-  const output: MediaOutput = { ...stored, args: repeatable(command, options) };
+  const copied = copy ? { copyArgs: repeatable(copy, options) } : {};
+  const output: MediaOutput = { ...stored, args: repeatable(command, options), ...copied };
   const bytes = [...stored.tracks, ...stored.files].reduce((sum, each) => sum + each.bytes, 0);
   const speed = Math.round((100 * manifest.durationSeconds) / Math.max(seconds, 0.01)) / 100;
   speedOf(metrics).observe(speed, { kind: task.kind });
@@ -117,9 +121,13 @@ async function makeVideo(making: Making): Promise<Made> {
 
 /** Sound that cannot be decoded is left out: the video plays silent (decisions.md "Encoding"). */
 async function makeSound(making: Making): Promise<Made> {
-  const command = audioTaskArgs(making.manifest, making.context.task.index, making.options);
-  const ran = await run(making, command);
-  if (ran.ok) return { command, made: true, notes: damage(ran, 'sound') };
+  const { manifest, options } = making;
+  const { index } = making.context.task;
+  const copy = soundCopyArgs(manifest, index, options);
+  const command = audioTaskArgs(manifest, index, options);
+  const copied = copy === null ? null : await run(making, copy);
+  const ran = copied?.ok === false ? copied : await run(making, command);
+  if (ran.ok) return { command, copy, made: true, notes: damage(ran, 'sound') };
   if (!isUndecodableSound(ran.stderr)) throw ran.error ?? new Error('ffmpeg failed');
   making.context.logger.info({ stderr: ran.stderr }, 'sound cannot be decoded');
   const text = 'The sound could not be decoded and was left out: the video plays without it.';

@@ -35,5 +35,7 @@ export const mediaOutput = z.object({
   files: z.array(storedFile),
   /** The command that made it, so that it can be repeated; `{input}` and `{folder}` stand for the places. */
   args: z.array(z.string()),
+  /** The command to run before it, where there is one. */
+  copyArgs: z.array(z.string()).optional(),
 });
 export type MediaOutput = z.infer<typeof mediaOutput>;

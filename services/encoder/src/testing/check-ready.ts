@@ -124,6 +124,7 @@ async function checkSounds({ bench, folder, index, expected }: Checking): Promis
     // Silence fills up to the picture's end, so that no player waits for sound.
     expect(heard.seconds).toBeGreaterThan(index.durationMs / 1000 - 0.1);
     expect(heard.seconds).toBeLessThan(index.durationMs / 1000 + 0.3);
+    expect(heard.soundingSeconds()).toBeGreaterThanOrEqual(expected.sounding_s_min ?? 0);
     beeps.push(heard.firstBeep());
   }
   return beeps;

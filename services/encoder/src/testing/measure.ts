@@ -71,6 +71,8 @@ export interface Sound {
   seconds: number;
   /** Start of the first 1 kHz tone in any channel, in seconds; NaN when there is none. */
   firstBeep(): number;
+  /** Seconds that are neither silent nor nearly so. */
+  soundingSeconds(): number;
 }
 
 const windowSeconds = 0.01;
@@ -98,6 +100,14 @@ export async function sound(file: string, rate: number, channels: number): Promi
       const first = levels.findIndex((level) => level > loudest / 2);
       // The window that is half filled with the tone has half of its level.
       return (first * step + size / 2) / rate;
+    },
+    soundingSeconds: () => {
+      const size = Math.round(windowSeconds * rate) * channels;
+      const windows = Math.floor(samples.length / size);
+      const sounding = Array.from({ length: windows }, (_, i) =>
+        samples.subarray(i * size, (i + 1) * size).some((sample) => Math.abs(sample) > quietest),
+      );
+      return sounding.filter(Boolean).length * windowSeconds;
     },
   };
 }

@@ -28,6 +28,8 @@ const ready = z.strictObject({
   duration_s: z.union([z.number(), z.literal('ACTUAL')]),
   duration_tol_s: z.number(),
   has_audio: z.boolean(),
+  /** Seconds that are to be heard, at least; ours, for sound that is loud without a pause. */
+  sounding_s_min: z.number().optional(),
   pixels: z.array(pixel).default([]),
   sync: z.strictObject({ flash_s: z.number(), beep_s: z.number(), tol_ms: z.number() }).optional(),
   /** Both files that have it show a moving bar: woven fields leave combs of grey. */
