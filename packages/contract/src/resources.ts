@@ -55,17 +55,21 @@ export const videoEvent = z.object({
 });
 export type VideoEvent = z.infer<typeof videoEvent>;
 
+/** How the player of a project's videos looks, where the plan has white label. */
+export const branding = z.object({
+  hideLogo: z.boolean(),
+  primaryColor: z.string().nullable(),
+  logoUrl: z.string().nullable(),
+});
+export type Branding = z.infer<typeof branding>;
+
 export const project = z
   .object({
     id: id('prj'),
     name: z.string(),
     createdAt: timestamp,
     whiteLabel: z.boolean(),
-    branding: z.object({
-      hideLogo: z.boolean(),
-      primaryColor: z.string().nullable(),
-      logoUrl: z.string().nullable(),
-    }),
+    branding,
   })
   .meta({ id: 'Project' });
 export type Project = z.infer<typeof project>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { branding } from './resources.ts';
 
 /**
  * Envelopes on the bus. Consumers ignore unknown fields (plain `z.object`), producers change payloads only
@@ -28,6 +29,9 @@ export const videoPlaybackState = z.object({
   status: z.enum(['uploading', 'processing', 'ready', 'failed', 'held', 'deleted']),
   /** Object key of the delivery index (`DeliveryIndex`) of the current encode; null before the first. */
   indexKey: z.string().nullable(),
+  /** Null only from a producer that is older than this field; the same holds of an empty title. */
+  projectId: z.string().nullable().default(null),
+  title: z.string().default(''),
 });
 
 /** All that the CDN needs to know of an account. */
@@ -37,14 +41,21 @@ export const accountPlaybackState = z.object({
   maxQuality: z.enum(['360p', '720p', '1080p', '1440p', '2160p']),
   /** True while the account is over its free watched-minutes limit. */
   overWatchLimit: z.boolean(),
+  /** Without it a project's branding has no effect. */
   whiteLabel: z.boolean(),
-  branding: z.unknown().optional(),
 });
 
-/** Key: video id, account id, or `heartbeat`. */
+/**
+ * What a project says of how its videos look, as stored: whether it has effect is the account's plan's to say.
+ * A state of its own, so that a change of it is one message however many videos there are (ADR 0007).
+ */
+export const projectPlaybackState = z.object({ projectId: z.string(), version, branding });
+
+/** Key: video id, account id, project id, or `heartbeat`. */
 export const playbackStateMessage = z.discriminatedUnion('kind', [
   z.object({ v: z.literal(1), kind: z.literal('video'), state: videoPlaybackState }),
   z.object({ v: z.literal(1), kind: z.literal('account'), state: accountPlaybackState }),
+  z.object({ v: z.literal(1), kind: z.literal('project'), state: projectPlaybackState }),
   /** Every commit before `at` (database time) on this partition precedes this message. */
   z.object({ v: z.literal(1), kind: z.literal('heartbeat'), at: z.iso.datetime() }),
 ]);
@@ -71,6 +82,7 @@ export type EncodeTaskMessage = z.infer<typeof encodeTaskMessage>;
 export type VideoEventMessage = z.infer<typeof videoEventMessage>;
 export type VideoPlaybackState = z.infer<typeof videoPlaybackState>;
 export type AccountPlaybackState = z.infer<typeof accountPlaybackState>;
+export type ProjectPlaybackState = z.infer<typeof projectPlaybackState>;
 export type PlaybackStateMessage = z.infer<typeof playbackStateMessage>;
 export type PlaybackUsageMessage = z.infer<typeof playbackUsageMessage>;
 

@@ -101,7 +101,6 @@ export {
 } from './idempotency.ts';
 export { type Plan, planOfAccount } from './plans.ts';
 export {
-  type Branding,
   createProject,
   deleteProject,
   findAnyProject,

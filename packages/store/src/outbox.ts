@@ -1,4 +1,9 @@
-import { type AccountPlaybackState, topics, type VideoPlaybackState } from '@millrace/contract';
+import {
+  type AccountPlaybackState,
+  type ProjectPlaybackState,
+  topics,
+  type VideoPlaybackState,
+} from '@millrace/contract';
 import { type Transaction } from './db.ts';
 
 /** A message that the relay publishes once the transaction that wrote it has committed. */
@@ -43,4 +48,12 @@ export const accountStateMessage = (state: AccountPlaybackState): OutboxMessage 
   key: state.accountId,
   version: state.version,
   value: { v: 1, kind: 'account', state },
+});
+
+/** The message that tells every CDN process of a project's new branding. */
+export const projectStateMessage = (state: ProjectPlaybackState): OutboxMessage => ({
+  topic: topics.playbackState.name,
+  key: state.projectId,
+  version: state.version,
+  value: { v: 1, kind: 'project', state },
 });

@@ -8,6 +8,7 @@ import {
 import { type Queryable, type Transaction } from './db.ts';
 import { accountStateMessage, addToOutbox } from './outbox.ts';
 import { joinPlan } from './plans.ts';
+import { projectPlaybackStateOf, type ProjectRow } from './projects.ts';
 
 /** Only some plans stop at the watch limit; the others count overage. */
 const accountColumns = `a.id as "accountId", a.version as "accountVersion", pl.max_quality as "maxQuality",
@@ -29,29 +30,40 @@ const accountStateOf = (row: AccountStateRow): AccountPlaybackState => ({
   whiteLabel: row.whiteLabel,
 });
 
+interface PlaybackStateRow extends AccountStateRow, Pick<ProjectRow, 'branding'> {
+  version: number;
+  status: VideoPlaybackState['status'];
+  indexKey: string | null;
+  projectId: string;
+  title: string;
+  projectVersion: number;
+}
+
 /**
- * What the CDN needs to decide about a video: its state and its account's, of one moment. A deleted video is
+ * What the CDN needs to know of a video: its state, its account's and its project's, of one moment. A deleted video is
  * answered for 30 days (decisions, "Playback"); null when there is none.
  */
 export async function readPlaybackState(
   db: Queryable,
   videoId: string,
 ): Promise<PlaybackStateResponse | null> {
-  const { rows } = await db.query<
-    AccountStateRow & { version: number; status: VideoStatus | 'deleted'; indexKey: string | null }
-  >(
+  const { rows } = await db.query<PlaybackStateRow>(
     `select v.version, case when v.deleted_at is null then v.status else 'deleted' end as status,
-       v.index_key as "indexKey", ${accountColumns}
-     from videos v join accounts a on a.id = v.account_id ${joinPlan}
+       v.index_key as "indexKey", v.project_id as "projectId", v.title, pr.version as "projectVersion",
+       pr.branding, ${accountColumns}
+     from videos v join projects pr on pr.id = v.project_id join accounts a on a.id = v.account_id ${joinPlan}
      where v.id = $1 and (v.deleted_at is null or v.deleted_at > clock_timestamp() - interval '30 days')`,
     [videoId],
     'playback-state',
   );
   const row = rows[0];
   if (!row) return null;
-  const { accountId, version, status, indexKey } = row;
-  const video: VideoPlaybackState = { videoId, accountId, version, status, indexKey };
-  return { video, account: accountStateOf(row) };
+  const { accountId, version, status, indexKey, projectId, title, projectVersion, branding } = row;
+  return {
+    video: { videoId, accountId, version, status, indexKey, projectId, title },
+    account: accountStateOf(row),
+    project: projectPlaybackStateOf({ id: projectId, version: projectVersion, branding }),
+  };
 }
 
 /**

@@ -1,26 +1,24 @@
-import { type Project, ProblemError } from '@millrace/contract';
+import { type Branding, type Project, ProblemError, type ProjectPlaybackState } from '@millrace/contract';
 import { newId } from '@millrace/domain';
 import { findAccount } from './accounts.ts';
 import { type Queryable, type Transaction } from './db.ts';
+import { addToOutbox, projectStateMessage } from './outbox.ts';
 import { assertBelow, count, type Plan, planOfAccount } from './plans.ts';
 import { lockUsage } from './usage.ts';
 
-/** As stored; fields that were never set are absent. */
-export interface Branding {
-  hideLogo?: boolean;
-  primaryColor?: string | null;
-  logoUrl?: string | null;
-}
 
 export interface ProjectRow {
   id: string;
   accountId: string;
   name: string;
-  branding: Branding;
+  /** As stored; fields that were never set are absent. */
+  branding: Partial<Branding>;
   createdAt: Date;
 }
 
 const columns = `id, account_id as "accountId", name, branding, created_at as "createdAt"`;
+
+const serviceBranding: Branding = { hideLogo: false, primaryColor: null, logoUrl: null };
 
 /**
  * The Project resource (contract "Project"). Without white label the branding shows what plays, the service's
@@ -31,11 +29,16 @@ export const projectResource = (row: ProjectRow, plan: Pick<Plan, 'whiteLabel'>)
   name: row.name,
   createdAt: row.createdAt.toISOString(),
   whiteLabel: plan.whiteLabel,
-  branding: {
-    hideLogo: plan.whiteLabel && (row.branding.hideLogo ?? false),
-    primaryColor: plan.whiteLabel ? (row.branding.primaryColor ?? null) : null,
-    logoUrl: plan.whiteLabel ? (row.branding.logoUrl ?? null) : null,
-  },
+  branding: plan.whiteLabel ? { ...serviceBranding, ...row.branding } : serviceBranding,
+});
+
+/** What the CDN knows of a project: its branding as stored; the account's state says whether it has effect. */
+export const projectPlaybackStateOf = (
+  row: Pick<ProjectRow, 'id' | 'branding'> & { version: number },
+): ProjectPlaybackState => ({
+  projectId: row.id,
+  version: row.version,
+  branding: { ...serviceBranding, ...row.branding },
 });
 
 /** A project of this account that is not deleted; null when there is none. */
@@ -98,18 +101,23 @@ export async function createProject(
   return only(rows);
 }
 
-/** Changes what is given; fields of `branding` that are left out stay. @throws ProblemError `not_found` */
+/**
+ * Changes what is given; fields of `branding` that are left out stay. The CDN hears of a new branding.
+ * @throws ProblemError `not_found`
+ */
 export async function updateProject(
   tx: Transaction,
-  input: { projectId: string; name?: string; branding?: Branding },
+  input: { projectId: string; name?: string; branding?: Partial<Branding> },
 ): Promise<ProjectRow> {
-  const { rows } = await tx.query<ProjectRow>(
-    `update projects set name = coalesce($2, name), branding = branding || $3::jsonb, updated_at = clock_timestamp()
-     where id = $1 and deleted_at is null returning ${columns}`,
+  const { rows } = await tx.query<ProjectRow & { version: number }>(
+    `update projects set name = coalesce($2, name), branding = branding || $3::jsonb, version = version + 1,
+       updated_at = clock_timestamp()
+     where id = $1 and deleted_at is null returning ${columns}, version`,
     [input.projectId, input.name ?? null, JSON.stringify(input.branding ?? {})],
   );
   const row = rows[0];
   if (row === undefined) throw new ProblemError('not_found');
+  if (input.branding !== undefined) await addToOutbox(tx, [projectStateMessage(projectPlaybackStateOf(row))]);
   return row;
 }
 

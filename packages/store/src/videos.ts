@@ -8,6 +8,7 @@ import {
   withinQuality,
 } from '@millrace/contract';
 import { type Queryable, type Transaction } from './db.ts';
+import { addToOutbox, videoStateMessage } from './outbox.ts';
 import { limitingPlanId } from './plans.ts';
 
 /** A row of `videos` with what is needed beside it. Durations in milliseconds. */
@@ -83,6 +84,8 @@ export const videoPlaybackStateOf = (row: VideoRow): VideoPlaybackState => ({
   version: row.version,
   status: row.deletedAt === null ? row.status : 'deleted',
   indexKey: row.indexKey,
+  projectId: row.projectId,
+  title: row.title,
 });
 
 /** A video that is not deleted, within a project; null when there is none. */
@@ -173,7 +176,7 @@ export interface VideoPatch {
   posterAtSeconds?: number | null | undefined;
 }
 
-/** Changes a video whose row the caller has locked; `updatedAt` rises. */
+/** Changes a video whose row the caller has locked; `updatedAt` rises, and the CDN hears of it. */
 export async function patchVideo(tx: Transaction, before: VideoRow, patch: VideoPatch): Promise<VideoRow> {
   const title = patch.title ?? before.title;
   const posterAtSeconds =
@@ -184,7 +187,9 @@ export async function patchVideo(tx: Transaction, before: VideoRow, patch: Video
     [before.id, title, posterAtSeconds],
     'video-patch',
   );
-  return { ...before, ...rows[0], title, posterAtSeconds };
+  const video = { ...before, ...rows[0], title, posterAtSeconds };
+  await addToOutbox(tx, [videoStateMessage(videoPlaybackStateOf(video))]);
+  return video;
 }
 
 /** The ingest report of a video's latest encode; null before there is one. */

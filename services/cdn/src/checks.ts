@@ -1,6 +1,8 @@
 import {
   type AccountPlaybackState,
+  type Branding,
   type ErrorCode,
+  type ProjectPlaybackState,
   type VideoPlaybackState,
   withinQuality,
 } from '@millrace/contract';
@@ -47,11 +49,17 @@ export function admit(
   return allowed ? token : { refused: 'domain_mismatch' };
 }
 
-/** What the record says of a video and its account; null where it knows nothing. */
+/** What the record says of a video, its account and its project; null where it knows nothing. */
 export interface PlaybackView {
   video: VideoPlaybackState | null;
   account: AccountPlaybackState | null;
+  /** Decides nothing, only how a player looks; null for what cannot play. */
+  project: ProjectPlaybackState | null;
 }
+
+/** The project's branding where it has effect; null: the player shows the service's logo and colour. */
+export const brandingOf = ({ account, project }: PlaybackView): Branding | null =>
+  account?.whiteLabel === true ? (project?.branding ?? null) : null;
 
 /** Null when the states allow what is asked for. A video or account that the record does not know is refused. */
 export function permit(target: Target, { video, account }: PlaybackView): Refusal | null {

@@ -8,6 +8,6 @@ export const internalRoutes = defineRoutes({
     summary: 'What the CDN needs to decide about a video, with its version',
     tag: 'Internal',
     auth: ['internal'],
-    response: { status: 200, body: playbackStateResponse, description: 'Both states, of one moment.' },
+    response: { status: 200, body: playbackStateResponse, description: 'The states, of one moment.' },
   },
 });

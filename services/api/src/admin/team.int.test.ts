@@ -304,6 +304,13 @@ describe('the state that the CDN asks for', () => {
         version: 3,
         status: 'ready',
         indexKey: `videos/${videoId}/encode/index.json`,
+        projectId: me.projectId,
+        title: expect.any(String) as unknown,
+      },
+      project: {
+        projectId: me.projectId,
+        version: 1,
+        branding: { hideLogo: false, primaryColor: null, logoUrl: null },
       },
       account: {
         accountId: me.accountId,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Project } from '@millrace/contract';
+import { type Project, topics } from '@millrace/contract';
 import { createTenant, createTestApi, type Tenant, type TestApi } from '../testing/test-api.ts';
 
 let api: TestApi;
@@ -26,6 +26,19 @@ const addVideo = (tenant: Tenant): Promise<unknown> =>
      values ($1, $2, $3, 'x', 'ready', 1, now(), now())`,
     [`vid_${tenant.projectId}`, tenant.projectId, tenant.accountId],
   );
+
+/** The states of a project that CDN processes were told, oldest first. */
+async function told(projectId: string): Promise<unknown[]> {
+  const { rows } = await api.store.query<{ value: unknown; version: number }>(
+    'select value, version from outbox where key = $1 and topic = $2 order by id',
+    [projectId, topics.playbackState.name],
+  );
+  return rows.map(({ value, version }) => {
+    const message = topics.playbackState.schema.parse(value);
+    expect(message).toMatchObject({ kind: 'project', state: { version } });
+    return message.kind === 'project' ? message.state : null;
+  });
+}
 
 describe('create', () => {
   it('answers 201 with the project', async () => {
@@ -150,6 +163,11 @@ describe('update', () => {
     expect((await patch(tenant, { name: 'New' })).body).toMatchObject({ name: 'New', branding });
     const cleared = await patch(tenant, { branding: { logoUrl: null, hideLogo: false } });
     expect(cleared.body.branding).toEqual({ ...branding, logoUrl: null, hideLogo: false });
+    // What the CDN is told: a whole state each time, with a rising version, and nothing of a name.
+    expect(await told(tenant.projectId)).toEqual([
+      { projectId: tenant.projectId, version: 2, branding },
+      { projectId: tenant.projectId, version: 4, branding: { ...branding, logoUrl: null, hideLogo: false } },
+    ]);
     expect((await patch(tenant, {})).body).toEqual(cleared.body);
   });
 

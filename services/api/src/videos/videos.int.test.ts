@@ -252,6 +252,18 @@ describe('changing a video', () => {
     expect(rows).toEqual([{ at: 10 }]);
   });
 
+  it('tells the CDN of a new title, with the version that the record has', async () => {
+    const videoId = await seedVideo(api.store, me);
+    await patch(videoId, { title: 'New' });
+    const { rows } = await api.store.query<{ state: unknown; version: number }>(
+      `select o.value -> 'state' as state, v.version from outbox o join videos v on v.id = o.key
+       where v.id = $1 order by o.id desc limit 1`,
+      [videoId],
+    );
+    const [told] = rows;
+    expect(told?.state).toMatchObject({ videoId, status: 'ready', title: 'New', version: told?.version });
+  });
+
   it('leaves everything alone when nothing is given', async () => {
     const videoId = await seedVideo(api.store, me);
     const { body } = await get(videoId);

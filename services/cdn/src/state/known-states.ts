@@ -5,14 +5,18 @@ interface Versioned {
   readonly version: number;
 }
 
-/** A state as this process knows it. */
-export interface Known<S> {
-  /** Null: the record does not know the key. */
-  state: S | null;
+/** What makes a state that was read believed. */
+export interface Confirmation {
   /** The state was true at this instant, by what was read of it alone. */
   confirmedMs: number;
   /** True while the tail has carried every change since it was read, so that reading on confirms it too. */
   tailed: boolean;
+}
+
+/** A state as this process knows it. */
+export interface Known<S> extends Confirmation {
+  /** Null: the record does not know the key. */
+  state: S | null;
   /** True when changes may have been missed since: it is read again before it is believed. */
   suspect: boolean;
 }
@@ -30,7 +34,7 @@ export class KnownStates<S extends Versioned> {
   }
 
   /** Keeps what was read from the record, unless a newer version is known; either way it is confirmed anew. */
-  put(key: string, state: S | null, confirmation: { confirmedMs: number; tailed: boolean }): Known<S> {
+  put(key: string, state: S | null, confirmation: Confirmation): Known<S> {
     const known = this.#cache.get(key)?.state ?? null;
     const newest = newer(known, state) ?? null;
     const entry = { state: newest, ...confirmation, suspect: false };
@@ -41,7 +45,10 @@ export class KnownStates<S extends Versioned> {
   /** Takes a change from the tail. Keys that nobody has asked for are not kept. */
   change(key: string, state: S): void {
     const known = this.#cache.get(key);
-    if (known !== undefined) known.state = newer(known.state, state);
+    if (known === undefined) return;
+    known.state = newer(known.state, state);
+    // A title or branding may have grown.
+    this.#cache.set(key, known, bytesOf(known.state));
   }
 
   drop(key: string): void {
@@ -73,6 +80,6 @@ export function keepNewer<S extends Versioned>(states: Map<string, S>, key: stri
   states.set(key, newer(states.get(key) ?? null, state) ?? state);
 }
 
-/** Object, strings and map slot, roughly; states are a handful of short strings, an account's may have branding. */
+/** Object, strings and map slot, roughly; states are a handful of short strings. */
 const bytesOf = (state: Versioned | null): number =>
   300 + (state === null ? 0 : 2 * JSON.stringify(state).length);

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import {
   type AccountPlaybackState,
   type PlaybackStateResponse,
+  type ProjectPlaybackState,
   type VideoPlaybackState,
 } from '@millrace/contract';
 import { createMetrics } from '@millrace/platform';
@@ -11,11 +12,17 @@ import { type RecordClient } from './record-client.ts';
 
 const video = (version: number, more: Partial<VideoPlaybackState> = {}): VideoPlaybackState => ({
   ...{ videoId: 'vid_1', accountId: 'acc_1', version, status: 'ready', indexKey: 'i' },
+  ...{ projectId: 'prj_1', title: 'One' },
   ...more,
 });
 const account = (version: number, more: Partial<AccountPlaybackState> = {}): AccountPlaybackState => ({
   ...{ accountId: 'acc_1', version, maxQuality: '720p', overWatchLimit: false, whiteLabel: false },
   ...more,
+});
+const project = (version: number, hideLogo = true): ProjectPlaybackState => ({
+  projectId: 'prj_1',
+  version,
+  branding: { hideLogo, primaryColor: null, logoUrl: null },
 });
 
 /** A record whose reads the test answers one by one, or at once while `answer` is set. */
@@ -27,7 +34,7 @@ function setUp(partitions = 2) {
     reject(error: Error): void;
   }[] = [];
   const record: RecordClient & { answer: PlaybackStateResponse | Error | null } = {
-    answer: { video: video(1), account: account(1) },
+    answer: { video: video(1), account: account(1), project: project(1) },
     read: (videoId) =>
       new Promise((resolve, reject) => {
         reads.push({ videoId, resolve, reject });
@@ -55,20 +62,24 @@ describe('reading on first request', () => {
     record.answer = null;
     const waiting = [view(), view(), view()];
     expect(reads).toHaveLength(1);
-    reads[0]?.resolve({ video: video(1), account: account(1) });
+    reads[0]?.resolve({ video: video(1), account: account(1), project: project(1) });
     for (const each of await Promise.all(waiting)) expect(each?.video?.version).toBe(1);
-    expect(states.view('vid_1', clock.now().getTime())).toEqual({ video: video(1), account: account(1) });
+    expect(states.view('vid_1', clock.now().getTime())).toEqual({
+      video: video(1),
+      account: account(1),
+      project: project(1),
+    });
     expect(reads).toHaveLength(1);
   });
 
   it('keeps that the record does not know a video, until a change says otherwise', async () => {
     const { reads, record, states, view, follow } = setUp();
     follow();
-    record.answer = { video: null, account: null };
-    expect(await view()).toEqual({ video: null, account: null });
-    expect(await view()).toEqual({ video: null, account: null });
+    record.answer = { video: null, account: null, project: null };
+    expect(await view()).toEqual({ video: null, account: null, project: null });
+    expect(await view()).toEqual({ video: null, account: null, project: null });
     expect(reads).toHaveLength(1);
-    record.answer = { video: video(2), account: account(1) };
+    record.answer = { video: video(2), account: account(1), project: project(1) };
     states.videoChanged(video(2));
     expect((await view())?.video?.version).toBe(2);
   });
@@ -80,16 +91,70 @@ describe('reading on first request', () => {
     expect(await view()).toBeNull();
     expect(reads).toHaveLength(1);
     await clock.advance(1_000);
-    record.answer = { video: video(1), account: account(1) };
+    record.answer = { video: video(1), account: account(1), project: project(1) };
     expect((await view())?.video?.version).toBe(1);
   });
 
   it('needs no account of a video that does not play', async () => {
     const { reads, record, view } = setUp();
-    record.answer = { video: video(9, { status: 'deleted' }), account: null };
+    record.answer = { video: video(9, { status: 'deleted' }), account: null, project: null };
     expect((await view())?.video?.status).toBe('deleted');
     expect((await view())?.account).toBeNull();
     expect(reads).toHaveLength(1);
+  });
+});
+
+describe('the project', () => {
+  it('is read with the video and kept up to date by its version', async () => {
+    const { reads, states, view, follow } = setUp();
+    follow();
+    expect((await view())?.project).toEqual(project(1));
+    states.projectChanged(project(3, false));
+    states.projectChanged(project(2));
+    expect((await view())?.project).toEqual(project(3, false));
+    expect(reads).toHaveLength(1);
+  });
+
+  it('keeps a change that overtakes the read of it', async () => {
+    const { reads, record, states, view, follow } = setUp();
+    follow();
+    record.answer = null;
+    const waiting = view();
+    states.projectChanged(project(2, false));
+    reads[0]?.resolve({ video: video(1), account: account(1), project: project(1) });
+    expect((await waiting)?.project).toEqual(project(2, false));
+  });
+
+  it('is asked for once where the record says nothing of it', async () => {
+    const { reads, record, view } = setUp();
+    record.answer = { video: video(1), account: account(1), project: null };
+    expect((await view())?.project).toBeNull();
+    expect((await view())?.project).toBeNull();
+    expect(reads).toHaveLength(1);
+  });
+
+  it('is read again when its change cannot be read, and after a gap', async () => {
+    const { reads, states, view, follow } = setUp();
+    follow();
+    await view();
+    states.unreadable('prj_1');
+    expect((await view())?.project).toEqual(project(1));
+    expect(reads).toHaveLength(2);
+    states.gap();
+    await view();
+    expect(reads).toHaveLength(3);
+  });
+
+  it('is confirmed like the rest: what is older than a minute is not shown', async () => {
+    const { clock, record, states, view } = setUp();
+    await view();
+    await clock.advance(59_000);
+    record.answer = { video: video(1, { projectId: 'prj_2' }), account: account(1), project: null };
+    await view('vid_1');
+    record.answer = away;
+    states.videoChanged(video(2, { projectId: 'prj_1' }));
+    await clock.advance(2_000);
+    expect(await view()).toBeNull();
   });
 });
 
@@ -104,6 +169,7 @@ describe('changes', () => {
     expect(await view()).toEqual({
       video: video(3, { indexKey: 'new' }),
       account: account(2, { overWatchLimit: true }),
+      project: project(1),
     });
   });
 
@@ -113,11 +179,12 @@ describe('changes', () => {
     const waiting = view();
     states.videoChanged(video(2, { indexKey: 'new' }));
     states.accountChanged(account(7, { overWatchLimit: true }));
-    reads[0]?.resolve({ video: video(1), account: account(1) });
+    reads[0]?.resolve({ video: video(1), account: account(1), project: project(1) });
     expect((await waiting)?.video?.indexKey).toBe('new');
     expect(await view()).toEqual({
       video: video(2, { indexKey: 'new' }),
       account: account(7, { overWatchLimit: true }),
+      project: project(1),
     });
   });
 
@@ -126,7 +193,7 @@ describe('changes', () => {
     record.answer = null;
     const waiting = view();
     states.videoChanged(video(2, { status: 'held' }));
-    reads[0]?.resolve({ video: video(3), account: account(1) });
+    reads[0]?.resolve({ video: video(3), account: account(1), project: project(1) });
     expect((await waiting)?.video).toEqual(video(3));
   });
 
@@ -138,10 +205,11 @@ describe('changes', () => {
     states.videoChanged(video(2));
     states.accountChanged(account(5, { overWatchLimit: true }));
     states.accountChanged(account(4));
-    reads[0]?.resolve({ video: video(1), account: account(1) });
+    reads[0]?.resolve({ video: video(1), account: account(1), project: project(1) });
     expect(await waiting).toEqual({
       video: video(3, { status: 'held' }),
       account: account(5, { overWatchLimit: true }),
+      project: project(1),
     });
   });
 
@@ -151,12 +219,12 @@ describe('changes', () => {
     const waiting = view();
     if (kind === 'gap') states.gap();
     else states.unreadable('vid_1');
-    reads[0]?.resolve({ video: video(1), account: account(1) });
+    reads[0]?.resolve({ video: video(1), account: account(1), project: project(1) });
     await Promise.resolve();
     await Promise.resolve();
     await new Promise(setImmediate);
     expect(reads).toHaveLength(2);
-    reads[1]?.resolve({ video: video(2, { status: 'held' }), account: account(1) });
+    reads[1]?.resolve({ video: video(2, { status: 'held' }), account: account(1), project: project(1) });
     expect((await waiting)?.video?.version).toBe(2);
   });
 
@@ -225,7 +293,7 @@ describe('confirmation', () => {
     // It does not wait for the answer.
     expect((await view())?.video?.version).toBe(1);
     expect(reads).toHaveLength(2);
-    reads[1]?.resolve({ video: video(2, { status: 'held' }), account: account(1) });
+    reads[1]?.resolve({ video: video(2, { status: 'held' }), account: account(1), project: project(1) });
     await new Promise(setImmediate);
     expect((await view())?.video?.status).toBe('held');
   });
@@ -249,7 +317,7 @@ describe('confirmation', () => {
     await clock.advance(30_000);
     beat();
     states.gap();
-    record.answer = { video: video(2, { status: 'held' }), account: account(1) };
+    record.answer = { video: video(2, { status: 'held' }), account: account(1), project: project(1) };
     expect((await view())?.video?.status).toBe('held');
     expect(reads).toHaveLength(2);
     expect((await view())?.video?.status).toBe('held');
@@ -312,7 +380,7 @@ describe('a clock that is set back', () => {
   it('does not make old confirmations last', async () => {
     const { clock, record, states, view } = setUp();
     await view();
-    record.answer = { video: video(2), account: account(1) };
+    record.answer = { video: video(2), account: account(1), project: project(1) };
     const earlier = clock.now().getTime() - 3_600_000;
     expect((await states.view('vid_1', earlier))?.video?.version).toBe(2);
     // A few milliseconds are no reason.

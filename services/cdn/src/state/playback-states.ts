@@ -1,9 +1,14 @@
-import { type AccountPlaybackState, type VideoPlaybackState } from '@millrace/contract';
+import {
+  type AccountPlaybackState,
+  type PlaybackStateResponse,
+  type ProjectPlaybackState,
+  type VideoPlaybackState,
+} from '@millrace/contract';
 import { type Clock, type Logger, type Metrics } from '@millrace/platform';
 import { type PlaybackView } from '../checks.ts';
 import { GenerationCache } from '../generation-cache.ts';
 import { createTailProgress } from './confirmation.ts';
-import { keepNewer, type Known, KnownStates, newer } from './known-states.ts';
+import { type Confirmation, keepNewer, type Known, KnownStates, newer } from './known-states.ts';
 import { type RecordClient } from './record-client.ts';
 
 /** States are believed for this long after their last confirmation (decisions: "Playback"). */
@@ -27,17 +32,18 @@ export interface PlaybackStatesDeps {
 }
 
 /**
- * What the CDN knows of videos and accounts: read from the record on first request, then kept up to date and
+ * What the CDN knows of videos, accounts and projects: read from the record on first request, then kept up to date and
  * confirmed by the tail of the state topic, with the internal route as second, independent confirmation.
  */
 export interface PlaybackStates {
   /**
-   * The states of a video and its account, at once when they are known and confirmed. Null when nothing has
+   * The states of a video, its account and its project, at once when they are known and confirmed. Null when nothing has
    * confirmed them for 60 s and the record cannot be read: then nobody may decide by them.
    */
   view(videoId: string, nowMs: number): PlaybackView | Promise<PlaybackView | null>;
   videoChanged(state: VideoPlaybackState): void;
   accountChanged(state: AccountPlaybackState): void;
+  projectChanged(state: ProjectPlaybackState): void;
   /** The key changed in a way that could not be read: what is known of it is dropped. */
   unreadable(key: string): void;
   /** Changes may have been missed: everything is read again before it is believed. */
@@ -57,8 +63,16 @@ interface Reading {
   result: Promise<PlaybackView | null>;
   videos: Map<string, VideoPlaybackState>;
   accounts: Map<string, AccountPlaybackState>;
+  projects: Map<string, ProjectPlaybackState>;
   /** Changes that could not be read, and gaps: an answer that may lack one is asked for once more. */
   unknownChanges: number;
+}
+
+/** What is known of a video, with what its playing depends on. */
+interface KnownView {
+  video: Known<VideoPlaybackState>;
+  account: Known<AccountPlaybackState> | null;
+  project: Known<ProjectPlaybackState> | null;
 }
 
 export function createPlaybackStates(deps: PlaybackStatesDeps): PlaybackStates {
@@ -69,6 +83,7 @@ class States implements PlaybackStates {
   readonly #deps: PlaybackStatesDeps;
   readonly #videos: KnownStates<VideoPlaybackState>;
   readonly #accounts: KnownStates<AccountPlaybackState>;
+  readonly #projects: KnownStates<ProjectPlaybackState>;
   readonly #readings = new Map<string, Reading>();
   readonly #retryAtMs = new GenerationCache<number>(1024 * 1024);
   readonly #progress = createTailProgress();
@@ -79,7 +94,8 @@ class States implements PlaybackStates {
   constructor(deps: PlaybackStatesDeps) {
     this.#deps = deps;
     this.#videos = new KnownStates(deps.maximumBytes / 2);
-    this.#accounts = new KnownStates(deps.maximumBytes / 2);
+    this.#accounts = new KnownStates(deps.maximumBytes / 4);
+    this.#projects = new KnownStates(deps.maximumBytes / 4);
     this.#startedMs = this.#nowMs();
     this.#recordReadMs = this.#startedMs;
   }
@@ -88,9 +104,9 @@ class States implements PlaybackStates {
     const known = this.#known(videoId);
     if (known === null) return this.#read(videoId, nowMs);
     const age = this.#ageMs(known, nowMs);
-    const { video, account } = known;
-    const view = { video: video.state, account: account?.state ?? null };
-    if (video.suspect || account?.suspect === true || age >= believedMs) {
+    const { video, account, project } = known;
+    const view = { video: video.state, account: account?.state ?? null, project: project?.state ?? null };
+    if (video.suspect || account?.suspect === true || project?.suspect === true || age >= believedMs) {
       return this.#read(videoId, nowMs).then((read) => read ?? (age < believedMs ? view : null));
     }
     if (age >= refreshMs) void this.#read(videoId, nowMs);
@@ -107,16 +123,19 @@ class States implements PlaybackStates {
     for (const { accounts } of this.#readings.values()) keepNewer(accounts, state.accountId, state);
   }
 
+  projectChanged(state: ProjectPlaybackState): void {
+    this.#projects.change(state.projectId, state);
+    for (const { projects } of this.#readings.values()) keepNewer(projects, state.projectId, state);
+  }
+
   unreadable(key: string): void {
-    this.#videos.drop(key);
-    this.#accounts.drop(key);
+    for (const states of [this.#videos, this.#accounts, this.#projects]) states.drop(key);
     for (const reading of this.#readings.values()) reading.unknownChanges++;
   }
 
   gap(): void {
     const readUpToMs = this.#progress.readUpToMs();
-    this.#videos.suspectAll(readUpToMs);
-    this.#accounts.suspectAll(readUpToMs);
+    for (const states of [this.#videos, this.#accounts, this.#projects]) states.suspectAll(readUpToMs);
     for (const reading of this.#readings.values()) reading.unknownChanges++;
   }
 
@@ -145,22 +164,25 @@ class States implements PlaybackStates {
     return { tailSeconds: since(this.#progress.readUpToMs()), recordSeconds: since(this.#recordReadMs) };
   }
 
-  /** What is known of a video with its account; null when a part has to be read first. */
-  #known(videoId: string) {
+  /** What is known of a video with its account and project; null when a part has to be read first. */
+  #known(videoId: string): KnownView | null {
     const video = this.#videos.get(videoId);
     if (video === undefined) return null;
     // What cannot play needs no account; a deleted video's may be gone.
-    if (video.state?.status !== 'ready') return { video, account: null };
-    const account = this.#accounts.get(video.state.accountId);
-    return account === undefined ? null : { video, account };
+    if (video.state?.status !== 'ready') return { video, account: null, project: null };
+    const { accountId, projectId } = video.state;
+    const account = this.#accounts.get(accountId);
+    const project = projectId === null ? null : this.#projects.get(projectId);
+    return account === undefined || project === undefined ? null : { video, account, project };
   }
 
-  #ageMs(known: { video: Known<unknown>; account: Known<unknown> | null }, nowMs: number): number {
+  #ageMs({ video, account, project }: KnownView, nowMs: number): number {
     const tailMs = this.#progress.readUpToMs();
-    const confirmedMs = ({ confirmedMs, tailed }: Known<unknown>): number =>
-      tailed ? Math.max(confirmedMs, tailMs) : confirmedMs;
-    const { video, account } = known;
-    const age = nowMs - Math.min(confirmedMs(video), account === null ? Infinity : confirmedMs(account));
+    const confirmedMs = (known: Known<unknown> | null): number => {
+      if (known === null) return Infinity;
+      return known.tailed ? Math.max(known.confirmedMs, tailMs) : known.confirmedMs;
+    };
+    const age = nowMs - Math.min(confirmedMs(video), confirmedMs(account), confirmedMs(project));
     // A clock that was set back would make everything look fresh for as long as it was ahead.
     return age < -refreshMs ? Infinity : age;
   }
@@ -176,6 +198,7 @@ class States implements PlaybackStates {
       result: Promise.resolve(null),
       videos: new Map(),
       accounts: new Map(),
+      projects: new Map(),
       unknownChanges: 0,
     };
     this.#readings.set(videoId, reading);
@@ -206,17 +229,29 @@ class States implements PlaybackStates {
       reads.inc({ outcome: 'ok' });
       this.#recordReadMs = startedMs;
       if (reading.unknownChanges !== unknownChanges) continue;
-      const confirmation = { confirmedMs: startedMs, tailed };
-      // A change that came while the record was read may be newer than the answer; the higher version wins.
-      const video = newer(answer.video, reading.videos.get(videoId) ?? null);
-      const account =
-        answer.account && newer(answer.account, reading.accounts.get(answer.account.accountId) ?? null);
-      return {
-        video: this.#videos.put(videoId, video, confirmation).state,
-        account: account && this.#accounts.put(account.accountId, account, confirmation).state,
-      };
+      return this.#keep(videoId, answer, reading, { confirmedMs: startedMs, tailed });
     }
     throw new Error('the state changed unreadably again and again while it was read');
+  }
+
+  /** A change that came while the record was read may be newer than the answer; the higher version wins. */
+  #keep(
+    videoId: string,
+    answer: PlaybackStateResponse,
+    { videos, accounts, projects }: Reading,
+    confirmation: Confirmation,
+  ): PlaybackView {
+    const { accountId } = answer.account ?? {};
+    const projectId = answer.video?.projectId ?? null;
+    const video = newer(answer.video, videos.get(videoId) ?? null);
+    const account = accountId === undefined ? null : newer(answer.account, accounts.get(accountId) ?? null);
+    const project = projectId === null ? null : newer(answer.project, projects.get(projectId) ?? null);
+    return {
+      video: this.#videos.put(videoId, video, confirmation).state,
+      account: account && this.#accounts.put(account.accountId, account, confirmation).state,
+      // That the record says nothing of a project is known too, else it would be asked for each request.
+      project: projectId === null ? null : this.#projects.put(projectId, project, confirmation).state,
+    };
   }
 
   #nowMs(): number {

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { problemOf } from '@millrace/contract';
-import { accountState, sample, videoState } from '../testing/sample.ts';
+import { accountState, projectState, sample, videoState } from '../testing/sample.ts';
 import { createRecordClient, type RecordClient } from './record-client.ts';
 
 let server: Server;
@@ -28,7 +28,7 @@ const answering =
   (_request, response) => {
     response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body));
   };
-const good = { video: videoState(), account: accountState() };
+const good = { video: videoState(), account: accountState(), project: projectState() };
 
 describe('the record client', () => {
   it('asks the internal route with the secret and ignores fields it does not know', async () => {
@@ -43,7 +43,7 @@ describe('the record client', () => {
 
   it('takes only the own 404 of the API for an unknown video', async () => {
     const read = await setUp(answering(404, problemOf('https://docs.example', 'not_found')));
-    expect(await read()).toEqual({ video: null, account: null });
+    expect(await read()).toEqual({ video: null, account: null, project: null });
   });
 
   it.each<[string, RequestListener]>([
@@ -54,6 +54,7 @@ describe('the record client', () => {
     ['no JSON', answering(200, 'ready')],
     ['another form', answering(200, { video: { ...good.video, status: 'paused' }, account: null })],
     ['another video', answering(200, { ...good, video: videoState({ videoId: 'vid_2' }) })],
+    ['another project', answering(200, { ...good, project: projectState({ projectId: 'prj_2' }) })],
     ['another account', answering(200, { ...good, account: accountState({ accountId: 'acc_2' }) })],
     ['a ready video without account', answering(200, { ...good, account: null })],
     ['an endless answer', (_request, response) => void response.writeHead(200).end('x'.repeat(70_000))],

@@ -5,7 +5,7 @@ import { problem, playbackStateResponse, type PlaybackStateResponse } from '@mil
 /** Reads states from the record by the API's internal route: the CDN has no database of its own. */
 export interface RecordClient {
   /**
-   * The states of a video and its account as the record has them now; both null when it does not know the video.
+   * The states of a video and its account as the record has them now; all null when it does not know the video.
    * @throws {Error} with code `record_unavailable` whenever the route does not clearly say either
    */
   read(videoId: string): Promise<PlaybackStateResponse>;
@@ -27,7 +27,7 @@ export interface RecordClientOptions {
   timeoutMs: number;
 }
 
-/** A state answer takes under a kilobyte; branding may add a little. */
+/** A state answer takes a kilobyte or two; a title and a logo's address may add as many. */
 const maximumAnswerBytes = 64 * 1024;
 const maximumConnections = 64;
 
@@ -70,19 +70,22 @@ export function createRecordClient({ url, secret, timeoutMs }: RecordClientOptio
 function interpret(videoId: string, status: number, body: string): PlaybackStateResponse {
   // A bare 404 may come from anything between; only the API's own says that the video is unknown.
   if (status === 404 && problem.safeParse(parseJson(body)).data?.code === 'not_found') {
-    return { video: null, account: null };
+    return { video: null, account: null, project: null };
   }
   if (status !== 200) throw new RecordUnavailableError(`the internal route answered ${status}`);
   const answer = playbackStateResponse.safeParse(parseJson(body));
   if (!answer.success) {
     throw new RecordUnavailableError('the internal route answered in another form', { cause: answer.error });
   }
-  const { video, account } = answer.data;
+  const { video, account, project } = answer.data;
   if (video !== null && video.videoId !== videoId) {
     throw new RecordUnavailableError('the internal route answered for another video');
   }
   if (account === null ? video?.status === 'ready' : account.accountId !== video?.accountId) {
     throw new RecordUnavailableError('the internal route answered without the account of the video');
+  }
+  if (project !== null && project.projectId !== video?.projectId) {
+    throw new RecordUnavailableError('the internal route answered with another project');
   }
   return answer.data;
 }

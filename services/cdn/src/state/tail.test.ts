@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { type Bus, type BusMessage, type Handler, type SubscribeOptions } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { createMetrics, silentLogger } from '@millrace/platform';
-import { accountState, videoState } from '../testing/sample.ts';
+import { accountState, projectState, videoState } from '../testing/sample.ts';
 import { createTail, type TailDeps } from './tail.ts';
 
 /** A bus that hands over what was subscribed with, and the calls that the tail makes on the states. */
@@ -16,6 +16,7 @@ function setUp(subscribe: () => Promise<void> = async () => undefined) {
   const names = [
     'videoChanged',
     'accountChanged',
+    'projectChanged',
     'unreadable',
     'gap',
     'following',
@@ -75,8 +76,18 @@ describe('the tail of the state topic', () => {
     expect(await pass({ kind: 'account', state: accountState(), more: 1 })).toEqual([
       ['accountChanged', accountState()],
     ]);
+    expect(await pass({ kind: 'project', state: projectState() })).toEqual([
+      ['projectChanged', projectState()],
+    ]);
     const at = '2030-01-01T00:00:00.123Z';
     expect(await pass({ kind: 'heartbeat', at })).toEqual([['heartbeat', 2, Date.parse(at)]]);
+  });
+
+  it('takes a video without a title from a producer that knows of none yet', async () => {
+    const { deliver } = setUp();
+    const { projectId: _, title: __, ...older } = videoState();
+    const value = JSON.stringify({ v: 1, kind: 'video', state: older });
+    expect(await deliver('key', value)).toEqual([['videoChanged', { ...older, projectId: null, title: '' }]]);
   });
 
   it('drops what is known of a key, or everything, when a message cannot be read', async () => {

@@ -75,6 +75,9 @@ function handle(message: BusMessage, { states, logger, metrics }: TailDeps): voi
     case 'account':
       states.accountChanged(parsed.data.state);
       break;
+    case 'project':
+      states.projectChanged(parsed.data.state);
+      break;
     case 'heartbeat':
       states.heartbeat(message.partition, Date.parse(parsed.data.at));
       break;

@@ -16,7 +16,7 @@ import {
 import { cdnConfig } from '../config.ts';
 import { type Cdn, createCdn } from '../service.ts';
 import { createRecordStub, type RecordStub } from './record-stub.ts';
-import { accountState, sample, storeSample, videoState } from './sample.ts';
+import { accountState, projectState, sample, storeSample, videoState } from './sample.ts';
 
 export interface Answer {
   status: number;
@@ -72,6 +72,7 @@ export async function startCdn(env: Record<string, string> = {}): Promise<CdnHar
   const record = await createRecordStub();
   record.videos.set(sample.videoId, videoState());
   record.accounts.set(sample.accountId, accountState());
+  record.projects.set(sample.projectId, projectState());
   const metrics = createMetrics({ service: 'cdn' });
   const log = captureLogger();
   const config = cdnConfig.parse({
@@ -144,8 +145,16 @@ export async function startCdn(env: Record<string, string> = {}): Promise<CdnHar
 }
 
 const keyOf = (message: PlaybackStateMessage): string => {
-  if (message.kind === 'heartbeat') return 'heartbeat';
-  return message.kind === 'video' ? message.state.videoId : message.state.accountId;
+  switch (message.kind) {
+    case 'heartbeat':
+      return 'heartbeat';
+    case 'video':
+      return message.state.videoId;
+    case 'account':
+      return message.state.accountId;
+    case 'project':
+      return message.state.projectId;
+  }
 };
 
 /** One request on a connection of its own. */

@@ -5,6 +5,7 @@ import {
   type AccountPlaybackState,
   type PlaybackStateResponse,
   problemOf,
+  type ProjectPlaybackState,
   type VideoPlaybackState,
 } from '@millrace/contract';
 
@@ -14,6 +15,7 @@ export interface RecordStub {
   readonly secret: string;
   videos: Map<string, VideoPlaybackState>;
   accounts: Map<string, AccountPlaybackState>;
+  projects: Map<string, ProjectPlaybackState>;
   /** Reads so far. */
   reads: number;
   /** While true, connections break. */
@@ -41,7 +43,13 @@ export async function createRecordStub(): Promise<RecordStub> {
     }
     const video = stub.videos.get(videoId);
     const answer: PlaybackStateResponse | null =
-      video === undefined ? null : { video, account: stub.accounts.get(video.accountId) ?? null };
+      video === undefined
+        ? null
+        : {
+            video,
+            account: stub.accounts.get(video.accountId) ?? null,
+            project: stub.projects.get(video.projectId ?? '') ?? null,
+          };
     const finish = (): void => {
       if (answer === null) send(404, problemOf('https://docs.example', 'not_found'));
       else send(200, answer);
@@ -56,6 +64,7 @@ export async function createRecordStub(): Promise<RecordStub> {
     secret,
     videos: new Map(),
     accounts: new Map(),
+    projects: new Map(),
     reads: 0,
     down: false,
     beforeAnswer: null,

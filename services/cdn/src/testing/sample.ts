@@ -1,10 +1,17 @@
-import { type AccountPlaybackState, type DeliveryIndex, type VideoPlaybackState } from '@millrace/contract';
+import {
+  type AccountPlaybackState,
+  type DeliveryIndex,
+  type ProjectPlaybackState,
+  type VideoPlaybackState,
+} from '@millrace/contract';
 import { type ObjectStore } from '@millrace/objects';
 
 /** A ready video with three qualities and sound; the bytes are a pattern, each place in them telling itself apart. */
 export const sample = {
   videoId: 'vid_0000000000000000000001',
   accountId: 'acc_0000000000000000000001',
+  projectId: 'prj_0000000000000000000001',
+  title: 'Two & a <half>',
   domain: 'shop.example.com',
   indexKey: 'encodes/one/index.json',
   segmentBytes: 200_000,
@@ -75,6 +82,15 @@ export const videoState = (more: Partial<VideoPlaybackState> = {}): VideoPlaybac
   version: 5,
   status: 'ready',
   indexKey: sample.indexKey,
+  projectId: sample.projectId,
+  title: sample.title,
+  ...more,
+});
+
+export const projectState = (more: Partial<ProjectPlaybackState> = {}): ProjectPlaybackState => ({
+  projectId: sample.projectId,
+  version: 2,
+  branding: { hideLogo: true, primaryColor: '#c01048', logoUrl: 'https://shop.example.com/logo.svg' },
   ...more,
 });
 
