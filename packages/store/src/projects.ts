@@ -6,7 +6,6 @@ import { addToOutbox, projectStateMessage } from './outbox.ts';
 import { assertBelow, count, type Plan, planOfAccount } from './plans.ts';
 import { lockUsage } from './usage.ts';
 
-
 export interface ProjectRow {
   id: string;
   accountId: string;

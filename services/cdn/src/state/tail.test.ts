@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { type Bus, type BusMessage, type Handler, type SubscribeOptions } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { createMetrics, silentLogger } from '@millrace/platform';
-import { accountState, projectState, videoState } from '../testing/sample.ts';
+import { accountState, projectState, sample, videoState } from '../testing/sample.ts';
 import { createTail, type TailDeps } from './tail.ts';
 
 /** A bus that hands over what was subscribed with, and the calls that the tail makes on the states. */
@@ -85,7 +85,8 @@ describe('the tail of the state topic', () => {
 
   it('takes a video without a title from a producer that knows of none yet', async () => {
     const { deliver } = setUp();
-    const { projectId: _, title: __, ...older } = videoState();
+    const { projectId, title, ...older } = videoState();
+    expect([projectId, title]).toEqual([sample.projectId, sample.title]);
     const value = JSON.stringify({ v: 1, kind: 'video', state: older });
     expect(await deliver('key', value)).toEqual([['videoChanged', { ...older, projectId: null, title: '' }]]);
   });

@@ -105,7 +105,7 @@ export async function startCdn(env: Record<string, string> = {}): Promise<CdnHar
       messages.map((message) => ({
         topic: topics.playbackState.name,
         key: keyOf(message),
-        value: message as JsonValue,
+        value: message,
       })),
     );
   };
