@@ -1,6 +1,13 @@
 export { type Clock, systemClock } from './clock.ts';
 export { ConfigError, loadConfig, maskConfig } from './config.ts';
-export { type EgressConnector, type EgressRequest } from './egress.ts';
+export {
+  type EgressAnswer,
+  type EgressConnector,
+  EgressError,
+  type EgressErrorCode,
+  type EgressRequest,
+} from './egress/egress.ts';
+export { createEgress, type EgressOptions } from './egress/guarded-egress.ts';
 export { runServices, startServices } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, logLevels, silentLogger } from './logger.ts';
 export { type Loop, type LoopSupervisor, superviseLoops } from './loops.ts';

@@ -1,4 +1,5 @@
 export { type CapturedLog, captureLogger, type LogLine } from './capture-logger.ts';
+export { createTestCertificate, type TestCertificate } from './certificate.ts';
 export { createTestDnsServer, type TestDnsServer } from './dns-server.ts';
 export { createManualClock, type ManualClock } from './manual-clock.ts';
 export { createTestDatabase, type TestDatabase } from './test-database.ts';

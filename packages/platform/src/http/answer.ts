@@ -14,6 +14,14 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.end(text);
 }
 
+/** Sends text of another media type, in UTF-8. */
+export function sendText(response: ServerResponse, status: number, mediaType: string, text: string): void {
+  response.statusCode = status;
+  response.setHeader('Content-Type', `${mediaType}; charset=utf-8`);
+  response.setHeader('Content-Length', Buffer.byteLength(text));
+  response.end(text);
+}
+
 /** Sends a problem (RFC 9457) with the headers that its status asks for. */
 export function sendProblem(response: ServerResponse, error: ProblemError, docsUrl: string): void {
   const text = JSON.stringify(problemFor(error, docsUrl));

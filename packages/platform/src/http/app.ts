@@ -4,7 +4,7 @@ import { type RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type Logger } from '../logger.ts';
 import { type Metrics } from '../metrics.ts';
-import { sendJson, sendProblem } from './answer.ts';
+import { sendJson, sendProblem, sendText } from './answer.ts';
 import { type Call, type ErrorTranslator, type Guard } from './call.ts';
 import { corsFor, type CorsOptions } from './cors.ts';
 import { discardRest } from './discard.ts';
@@ -25,6 +25,8 @@ export interface HttpAppOptions {
   newRequestId: () => string;
   /** Compare every answer with its schema, and fail the request when it differs: in tests. */
   checkAnswers?: boolean;
+  /** Files that are served as they are, below a path. */
+  assets?: { path: string; folder: string };
   /** How long a handler may take, in milliseconds, before its caller is told to come back; 60 s unless told. */
   deadlineMs?: number;
   logger: Logger;
@@ -91,6 +93,10 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
     }
   }
 
+  if (options.assets !== undefined) {
+    const { path, folder } = options.assets;
+    app.use(path, express.static(folder, { index: false, redirect: false, maxAge: '1d' }));
+  }
   app.use(() => {
     throw new ProblemError('not_found');
   });
@@ -164,7 +170,9 @@ async function serve(
   );
   if (options.checkAnswers === true) checkAnswer(operationId, route, answer);
   if (!request.complete) discardRest(request, response);
-  sendJson(response, route.response.status, answer);
+  const { status, mediaType } = route.response;
+  if (mediaType === undefined) sendJson(response, status, answer);
+  else sendText(response, status, mediaType, answer as string);
 }
 
 function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
