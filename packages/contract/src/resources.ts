@@ -20,20 +20,22 @@ export type FailureCode = (typeof failureCodes)[number];
 export const failure = z.object({ code: z.enum(failureCodes), message: z.string() });
 export type Failure = z.infer<typeof failure>;
 
-export const video = z.object({
-  id: id('vid'),
-  projectId: id('prj'),
-  title: z.string(),
-  status: z.enum(videoStatuses),
-  durationSeconds: z.number().nullable(),
-  qualities: z.array(z.enum(qualities)),
-  sizeBytes: z.int(),
-  failure: failure.nullable(),
-  createdAt: timestamp,
-  updatedAt: timestamp,
-  readyAt: timestamp.nullable(),
-  accessMode: z.literal('protected'),
-});
+export const video = z
+  .object({
+    id: id('vid'),
+    projectId: id('prj'),
+    title: z.string(),
+    status: z.enum(videoStatuses),
+    durationSeconds: z.number().nullable(),
+    qualities: z.array(z.enum(qualities)),
+    sizeBytes: z.int(),
+    failure: failure.nullable(),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+    readyAt: timestamp.nullable(),
+    accessMode: z.literal('protected'),
+  })
+  .meta({ id: 'Video' });
 export type Video = z.infer<typeof video>;
 
 export const eventTypes = [
@@ -140,6 +142,12 @@ export const playbackToken = z
   })
   .meta({ id: 'PlaybackToken' });
 export type PlaybackTokenResource = z.infer<typeof playbackToken>;
+
+/** Plays only while the dashboard frames it; the dashboard appends the token to `embedUrl`. */
+export const previewToken = z
+  .object({ token: z.string(), expiresAt: timestamp, embedUrl: z.url() })
+  .meta({ id: 'PreviewToken' });
+export type PreviewTokenResource = z.infer<typeof previewToken>;
 
 /** What an encode saw and did; `details` grows key by key as the encode goes on. */
 export const ingestReport = z

@@ -28,4 +28,4 @@ export { hashOf, matchesHash, newApiKey, newSessionId, parseApiKey, sessionExpir
 export { type CursorScope, decodeCursor, encodeCursor, type Position } from './cursor.ts';
 export { decideDomain, type DomainState, type RecordSeen } from './domain-machine.ts';
 export * from './encoding/index.ts';
-export { playbackTokenSeconds } from './token-lifetime.ts';
+export { playbackTokenSeconds, previewTokenSeconds } from './token-lifetime.ts';

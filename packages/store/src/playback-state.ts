@@ -85,11 +85,11 @@ export async function publishAccountState(tx: Transaction, accountId: string): P
   await addToOutbox(tx, [accountStateMessage(accountStateOf(row))]);
 }
 
-/** All that decides whether a playback token may be made, of one moment. */
+/** All that decides whether a token that plays may be made, of one moment. */
 export interface PlaybackGrant {
   status: VideoStatus;
   durationMs: number | null;
-  /** The host name is verified on this project. */
+  /** The host name is verified on this project; false without one. */
   domainVerified: boolean;
   /** A plan that stops at its watched minutes has used them up. */
   overWatchLimit: boolean;
@@ -99,7 +99,7 @@ export interface PlaybackGrant {
 /** Null when the project has no such video. */
 export async function readPlaybackGrant(
   db: Queryable,
-  input: { projectId: string; videoId: string; hostname: string },
+  input: { projectId: string; videoId: string; hostname: string | null },
 ): Promise<PlaybackGrant | null> {
   const { rows } = await db.query<PlaybackGrant>(
     `select v.status, v.duration_ms as "durationMs", pl.white_label as "whiteLabel",

@@ -9,6 +9,11 @@ const list = z.string().transform((text) =>
     .map((item) => item.trim())
     .filter((item) => item !== ''),
 );
+/** As in an origin: no scheme, no port. */
+const hostname = z
+  .string()
+  .toLowerCase()
+  .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'is not a host name');
 /** A shared secret: shorter ones can be guessed. */
 const secret = z.string().refine((text) => Buffer.byteLength(text) >= 32, 'has less than 32 bytes');
 
@@ -27,8 +32,8 @@ export const apiConfig = z.object({
   CDN_URL: httpUrl,
   /** Base of the error types, `{docs_url}/errors/<code>`. */
   DOCS_URL: httpUrl,
-  /** Hosts of the dashboard; browsers there may use sessions. */
-  DASHBOARD_HOSTS: list.default([]),
+  /** Hosts of the dashboard; browsers there may use sessions, and previews play. Unset: no previews. */
+  DASHBOARD_HOSTS: list.pipe(z.array(hostname)).default([]),
   /** Signs cursors: `kid:secret[,kid:secret]`. */
   CURSOR_KEYS: keySetText,
   /** Signs playback tokens; the CDN verifies with the same set. */

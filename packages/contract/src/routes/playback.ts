@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { playbackToken } from '../resources.ts';
+import { playbackToken, previewToken } from '../resources.ts';
 import { defineRoutes } from './route.ts';
 
 export const playbackRoutes = defineRoutes({
@@ -23,5 +23,17 @@ export const playbackRoutes = defineRoutes({
     }),
     response: { status: 201, body: playbackToken, description: 'The token and the URLs that carry it.' },
     errors: ['domain_not_verified', 'plan_limit_reached', 'video_not_ready'],
+  },
+  createPreviewToken: {
+    method: 'post',
+    path: '/v1/projects/{projectId}/videos/{videoId}/preview-token',
+    summary: 'Create a preview token for the dashboard',
+    description:
+      'Takes no body. The token works for an hour, in a frame on the dashboard host that asks for it; what plays is not counted as watched time.',
+    tag: 'Playback',
+    auth: ['session'],
+    cors: 'dashboard',
+    response: { status: 201, body: previewToken, description: 'The token, and the page to append it to.' },
+    errors: ['plan_limit_reached', 'video_not_ready', 'not_configured'],
   },
 });

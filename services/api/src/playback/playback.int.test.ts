@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type PlaybackTokenResource } from '@millrace/contract';
+import { type PlaybackTokenResource, type PreviewTokenResource } from '@millrace/contract';
 import { parseKeySet, verifyPlaybackToken } from '@millrace/domain';
 import { seedVideo } from '../testing/seed-video.ts';
 import {
@@ -13,13 +13,15 @@ import {
 
 const keys = parseKeySet(`p1:${'p'.repeat(32)}`);
 
+const dashboardHosts = ['app.example.com', 'app.example.net'];
+
 let api: TestApi;
 let me: Tenant;
 let domain: string;
 let count = 0;
 
 beforeAll(async () => {
-  api = await createTestApi({ config: { PLAYBACK_KEYS: keys } });
+  api = await createTestApi({ config: { PLAYBACK_KEYS: keys, DASHBOARD_HOSTS: dashboardHosts } });
 });
 afterAll(() => api.close());
 beforeEach(async () => {
@@ -170,5 +172,103 @@ describe('no playback token', () => {
   it('ever in a log', async () => {
     const { body } = await ask(await seedVideo(api.store, me));
     expect(api.log.text()).not.toContain(body.token);
+  });
+});
+
+describe('a preview token', () => {
+  type Headers = Record<string, string>;
+  const path = (videoId: string): string =>
+    `POST /v1/projects/${me.projectId}/videos/${videoId}/preview-token`;
+  const preview = (videoId: string, headers: Headers = {}): Promise<Answer<PreviewTokenResource>> =>
+    api.ask<PreviewTokenResource>(path(videoId), { cookie: me.cookie, headers });
+
+  it('plays for an hour on a dashboard host, and its URL is without it', async () => {
+    const videoId = await seedVideo(api.store, me);
+    const before = api.now().getTime();
+    const { status, body } = await preview(videoId);
+    expect(status).toBe(201);
+    const { token, expiresAt } = body;
+    expect(body).toEqual({ token, expiresAt, embedUrl: `https://cdn.example.com/e/${videoId}` });
+    const claims = { kind: 'preview', videoId, domain: 'app.example.com', expiresAt: new Date(expiresAt) };
+    expect(verifyPlaybackToken(token, keys)).toEqual(claims);
+    const lifeMs = Date.parse(expiresAt) - before;
+    expect(lifeMs).toBeGreaterThanOrEqual(3_600_000);
+    expect(lifeMs).toBeLessThan(3_600_000 + 10_000);
+    expect(api.log.text()).not.toContain(token);
+  });
+
+  it.each<[string, Headers, string]>([
+    ['the first dashboard', { origin: 'https://app.example.com' }, 'app.example.com'],
+    ['another dashboard', { origin: 'https://App.example.net' }, 'app.example.net'],
+    ['the API’s own pages', { origin: 'https://api.example.com' }, 'app.example.com'],
+    ['no origin', {}, 'app.example.com'],
+    ['a Referer, which says nothing', { referer: 'https://app.example.net/videos' }, 'app.example.com'],
+  ])('asked for by %s is for the host that frames it', async (_who, headers, domain) => {
+    const { body } = await preview(await seedVideo(api.store, me), headers);
+    expect(verifyPlaybackToken(body.token, keys)?.domain).toBe(domain);
+  });
+
+  it('takes no domain from its caller: no body counts, and no other origin', async () => {
+    const videoId = await seedVideo(api.store, me);
+    const asked = { cookie: me.cookie, body: { domain, expiresInSeconds: 86_400 } };
+    const { status, body } = await api.ask<PreviewTokenResource>(path(videoId), asked);
+    expect(status).toBe(201);
+    expect(verifyPlaybackToken(body.token, keys)?.domain).toBe('app.example.com');
+    for (const origin of [
+      `https://${domain}`,
+      'https://x.app.example.com',
+      'http://app.example.com',
+      'null',
+    ]) {
+      expect(outcome(await preview(videoId, { origin }))).toBe('401 unauthorized');
+    }
+  });
+
+  it('may be read by the dashboard’s page, with its cookie', async () => {
+    const { headers } = await preview(await seedVideo(api.store, me), { origin: 'https://app.example.net' });
+    expect(headers.get('access-control-allow-origin')).toBe('https://app.example.net');
+    expect(headers.get('access-control-allow-credentials')).toBe('true');
+  });
+
+  it('is for the session of the account alone', async () => {
+    const videoId = await seedVideo(api.store, me);
+    expect(outcome(await api.ask(path(videoId)))).toBe('401 unauthorized');
+    expect(outcome(await api.ask(path(videoId), { bearer: me.full }))).toBe('401 unauthorized');
+    expect(outcome(await api.ask(path(videoId), { bearer: me.playback }))).toBe('403 insufficient_scope');
+    const other = await createTenant(api);
+    expect(outcome(await api.ask(path(videoId), { cookie: other.cookie }))).toBe('404 not_found');
+    const elsewhere = await api.operator.createProject({ accountId: me.accountId, name: 'Other' });
+    const moved = path(videoId).replace(me.projectId, elsewhere.id);
+    expect(outcome(await api.ask(moved, { cookie: me.cookie }))).toBe('404 not_found');
+  });
+
+  it.each(['uploading', 'processing', 'failed'] as const)(
+    'is not made of a video that is %s',
+    async (status) => {
+      expect(outcome(await preview(await seedVideo(api.store, me, { status })))).toBe('409 video_not_ready');
+    },
+  );
+
+  it('is not made of a held or deleted video, nor where the free minutes are used up', async () => {
+    const videoId = await seedVideo(api.store, me);
+    const hold = `internal:/admin/videos/${videoId}/hold`;
+    await api.ask(`POST ${hold}`, { bearer: adminToken, body: {} });
+    expect(outcome(await preview(videoId))).toBe('409 video_not_ready');
+    await api.ask(`DELETE ${hold}`, { bearer: adminToken });
+    await api.operator.setPlan({ accountId: me.accountId, planId: 'free' });
+    await api.store.query('update usage set watched_ms = $2 where account_id = $1', [me.accountId, 3e8]);
+    expect(outcome(await preview(videoId))).toBe('403 plan_limit_reached');
+    await api.ask(`DELETE internal:/admin/videos/${videoId}`, { bearer: adminToken });
+    expect(outcome(await preview(videoId))).toBe('404 not_found');
+  });
+
+  it('needs a dashboard', async () => {
+    const { DASHBOARD_HOSTS } = api.deps.config;
+    api.deps.config.DASHBOARD_HOSTS = [];
+    try {
+      expect(outcome(await preview(await seedVideo(api.store, me)))).toBe('503 not_configured');
+    } finally {
+      api.deps.config.DASHBOARD_HOSTS = DASHBOARD_HOSTS;
+    }
   });
 });

@@ -1,5 +1,4 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
-import { type JsonValue } from '@millrace/bus';
 import { createMemoryBus, type MemoryBus } from '@millrace/bus/memory';
 import { type PlaybackStateMessage, topics } from '@millrace/contract';
 import { type KeySet, parseKeySet, type PlaybackClaims, signPlaybackToken } from '@millrace/domain';
