@@ -2,6 +2,7 @@ import { adminHandlers } from './admin/handlers.ts';
 import { apiKeyHandlers } from './api-keys/handlers.ts';
 import { type ApiHandlers } from './calls.ts';
 import { type FeatureDeps } from './deps.ts';
+import { docsHandlers } from './docs/handlers.ts';
 import { domainHandlers } from './domains/handlers.ts';
 import { healthHandlers } from './health/handlers.ts';
 import { internalHandlers } from './internal/handlers.ts';
@@ -13,6 +14,7 @@ import { videoHandlers } from './videos/handlers.ts';
 /** Every feature's handlers; the type checks that no operation of the route table is without one. */
 export const apiHandlers = (deps: FeatureDeps): ApiHandlers => ({
   ...healthHandlers(deps),
+  ...docsHandlers(deps),
   ...projectHandlers(deps),
   ...apiKeyHandlers(deps),
   ...domainHandlers(deps),

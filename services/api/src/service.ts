@@ -14,6 +14,7 @@ import { createCustomerGuard } from './auth/guard.ts';
 import { createInternalGuard } from './auth/internal-guard.ts';
 import { type ApiHandlers } from './calls.ts';
 import { type ApiDeps } from './deps.ts';
+import { docsAssets } from './docs/handlers.ts';
 import { apiHandlers } from './handlers.ts';
 
 export interface Api extends Service {
@@ -90,6 +91,7 @@ function createApp(deps: ApiDeps, handlers: ApiHandlers, internal: boolean, guar
     translateError,
     cors: { dashboardOrigins: config.DASHBOARD_HOSTS.map((host) => `https://${host}`) },
     docsUrl: config.DOCS_URL,
+    ...(internal ? {} : { assets: docsAssets }),
     newRequestId,
     checkAnswers,
     logger,

@@ -13,7 +13,7 @@ export const domainRoutes = defineRoutes({
     body: z.strictObject({
       hostname: z.string().meta({
         description: 'A host name; kept in lower case, as punycode, without a final dot.',
-        example: 'videos.example.com',
+        examples: ['videos.example.com'],
       }),
     }),
     response: { status: 201, body: domain, description: 'The domain, with the DNS record to create.' },

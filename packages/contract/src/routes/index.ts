@@ -1,5 +1,6 @@
 import { adminRoutes } from './admin.ts';
 import { apiKeyRoutes } from './api-keys.ts';
+import { docsRoutes } from './docs.ts';
 import { domainRoutes } from './domains.ts';
 import { healthRoutes } from './health.ts';
 import { internalRoutes } from './internal.ts';
@@ -13,6 +14,7 @@ export * from './route.ts';
 /** Every route of the API by its operation id: the one source of validation, documentation and client. */
 export const routes = {
   ...healthRoutes,
+  ...docsRoutes,
   ...projectRoutes,
   ...apiKeyRoutes,
   ...domainRoutes,

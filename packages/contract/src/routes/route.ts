@@ -33,7 +33,13 @@ export interface RouteDefinition {
   /** Takes an `Idempotency-Key`. */
   idempotent?: boolean;
   /** The one success answer; without `body` there is none. */
-  response: { status: 200 | 201 | 202 | 204; body?: z.ZodType; description: string };
+  response: {
+    status: 200 | 201 | 202 | 204;
+    body?: z.ZodType;
+    description: string;
+    /** Of a body that is text and not JSON. */
+    mediaType?: 'text/html' | 'text/javascript';
+  };
   /** Codes beyond those that follow from `auth`, `body` and the path. */
   errors?: readonly ErrorCode[];
 }
@@ -49,6 +55,10 @@ export const pathParameters = {
   keyId: idOf('key').meta({ description: 'Id of an API key.' }),
   videoId: idOf('vid').meta({ description: 'Id of a video.' }),
   uploadId: idOf('upl').meta({ description: 'Id of an upload.' }),
+  code: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]*$/)
+    .meta({ description: 'An error code.' }),
   jobId: idOf('job').meta({ description: 'Id of an encode job.' }),
 } as const satisfies Record<string, z.ZodType>;
 export type PathParameter = keyof typeof pathParameters;
@@ -89,7 +99,13 @@ export const pageQuery = {
     .transform(Number)
     .pipe(z.int().min(1).max(100))
     .default(20)
-    .meta({ description: 'Rows in a page.', override: { type: 'integer', minimum: 1, maximum: 100 } }),
+    .meta({
+      description: 'Rows in a page.',
+      override: ({ jsonSchema }) => {
+        delete jsonSchema.pattern;
+        Object.assign(jsonSchema, { type: 'integer', minimum: 1, maximum: 100, default: 20 });
+      },
+    }),
   cursor: z.string().optional().meta({ description: '`nextCursor` of the page before.' }),
 };
 

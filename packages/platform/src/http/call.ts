@@ -27,7 +27,7 @@ export interface Call<R extends RouteDefinition> {
   /** Aborts when the client is gone or the request took too long. */
   signal: AbortSignal;
   /** Sets a header of the success answer. */
-  setHeader(name: string, value: string): void;
+  setHeader: (name: string, value: string) => void;
 }
 
 /** Resolves with the body of the route's success answer; what it throws becomes a problem. */
