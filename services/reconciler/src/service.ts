@@ -3,6 +3,7 @@ import { type Bus } from '@millrace/bus';
 import { type ObjectStore } from '@millrace/objects';
 import {
   type Clock,
+  createBell,
   type Logger,
   type LoopSupervisor,
   type Metrics,
@@ -14,7 +15,7 @@ import { type ReconcilerConfig } from './config.ts';
 import { lead } from './leader.ts';
 import { allLoops } from './loops/all.ts';
 import { type ReconcileLoop, repeat } from './loops/loop.ts';
-import { createBell, relayLoop } from './relay/relay-loop.ts';
+import { relayLoop } from './relay/relay-loop.ts';
 
 export interface ReconcilerDeps {
   config: ReconcilerConfig;

@@ -1,36 +1,9 @@
-import { type Clock, type Loop, type Metrics } from '@millrace/platform';
+import { type Bell, type Loop, type Metrics } from '@millrace/platform';
 import { outboxBacklog } from '@millrace/store';
 import { relayOutbox, type RelayDeps } from './relay.ts';
 
 /** How long the relay sleeps when nobody wakes it, in milliseconds. */
 const sweepMs = 1_000;
-
-/** A bell that the outbox rings; a ring while nobody waits is kept for the next wait. */
-export interface Bell {
-  ring(): void;
-  /** Resolves at the next ring, after `ms`, or when the signal aborts. */
-  wait(ms: number, signal: AbortSignal): Promise<void>;
-}
-
-export function createBell(clock: Clock): Bell {
-  let rung = false;
-  let wake: (() => void) | undefined;
-  return {
-    ring: () => {
-      rung = true;
-      wake?.();
-    },
-    wait: async (ms, signal) => {
-      if (!rung) {
-        const woken = new AbortController();
-        wake = () => woken.abort();
-        await clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
-        wake = undefined;
-      }
-      rung = false;
-    },
-  };
-}
 
 /** Relays the outbox whenever the bell rings, and each second. One relay at a time: the caller leads. */
 export function relayLoop(
