@@ -200,6 +200,22 @@ describe('origin', () => {
   });
 });
 
+describe('a preview', () => {
+  const status = async (origin: string) => {
+    const token = harness.token({ kind: 'preview', domain: 'app.example.com' });
+    const answer = await harness.ask('720p/seg-0.m4s', { token, origin });
+    return answer.headers['x-svc-error'] ?? answer.status;
+  };
+
+  it('plays on its dashboard host and in the embed page, nowhere else', async () => {
+    expect(await status('https://app.example.com')).toBe(200);
+    expect(await status('https://cdn.example.net')).toBe(200);
+    for (const other of [`https://${sample.domain}`, 'https://x.app.example.com', 'http://app.example.com']) {
+      expect(await status(other)).toBe('domain_mismatch');
+    }
+  });
+});
+
 describe('plan', () => {
   it.each([
     ['720p/seg-0.m4s', 200],

@@ -26,7 +26,7 @@ export interface PlaybackDeps {
   states: Pick<PlaybackStates, 'view'>;
   deliveries: Deliveries;
   blocks: Blocks;
-  meter: Pick<UsageMeter, 'sent'>;
+  meter: Pick<UsageMeter, 'missing' | 'sent'>;
   trustedProxies: number;
   clock: Clock;
   logger: Logger;
@@ -145,16 +145,19 @@ export class Playback {
     else this.#later(admitted, blocks.fetch(block, admitted.exchange.whenGone()), use);
   }
 
-  /** Watched time counts video segments that a playback token fetches; preview and demo do not count. */
+  /**
+   * Watched time counts video segments that a playback token fetches; preview, demo and HEAD do not count. Null
+   * also for what counts already.
+   */
   #metering(
     { exchange, target, token }: Admitted,
     view: PlaybackView,
     delivery: Delivery,
     block: ServedBlock,
   ): Metering | null {
-    const counted = target.kind === 'segment' && target.quality !== null && token.claims.kind === 'playback';
-    if (!counted || view.account === null) return null;
-    const { trustedProxies } = this.#deps;
+    const counts = target.kind === 'segment' && target.quality !== null && token.claims.kind === 'playback';
+    if (!counts || view.account === null || exchange.method === 'HEAD') return null;
+    const { meter, trustedProxies } = this.#deps;
     const watched = {
       token,
       ip: clientIp(exchange.remoteAddress, exchange.head.forwardedFor, trustedProxies),
@@ -163,10 +166,8 @@ export class Playback {
       ms: delivery.segmentMs(target),
       bytes: block.bytes,
     };
-    return {
-      splitAt: Math.ceil(block.bytes / 2),
-      sent: (bytes) => this.#deps.meter.sent(watched, bytes),
-    };
+    const missing = meter.missing(watched);
+    return missing === 0 ? null : { splitAt: missing, sent: (bytes) => meter.sent(watched, bytes) };
   }
 
   /** Goes on when `work` is there; a failure becomes an answer, unless the viewer has gone meanwhile. */

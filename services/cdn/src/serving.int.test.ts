@@ -295,6 +295,25 @@ describe('logs and metrics', () => {
   });
 });
 
+describe('a file of no bytes', () => {
+  it('is served as such', async () => {
+    const own = await startCdn();
+    const file = { key: 'encodes/one/empty.vtt', bytes: 0, contentType: 'text/vtt' };
+    await own.store.objects.put(file.key, Buffer.alloc(0));
+    const files = { 'captions/en/seg-0.vtt': file, 'captions/en/index.m3u8': file, 'storyboard.vtt': file };
+    await own.store.objects.put('encodes/empty.json', Buffer.from(JSON.stringify({ ...sampleIndex, files })));
+    own.record.videos.set(sample.videoId, videoState({ indexKey: 'encodes/empty.json' }));
+    for (const path of Object.keys(files)) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status, headers, body } = await own.ask(path, { method });
+        expect([status, headers['content-length'], body.length]).toEqual([200, '0', 0]);
+      }
+      const ranged = await own.ask(path, { headers: { Range: 'bytes=0-' } });
+      expect([ranged.status, ranged.headers['content-range']]).toEqual([416, 'bytes */0']);
+    }
+  });
+});
+
 describe('captions', () => {
   const name = 'captions/en/seg-0.vtt';
   const text = 'WEBVTT\n\n00:00.000 --> 00:02.000\nphoto.jpg\n';

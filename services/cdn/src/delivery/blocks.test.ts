@@ -60,6 +60,13 @@ const answer = (get: Get, text: string): void => {
 };
 
 describe('blocks', () => {
+  it('of no bytes are there without being asked for', () => {
+    const { gets } = setUp();
+    expect(blocks.cached({ ...block, bytes: 0 })).toHaveLength(0);
+    expect(blocks.cached(block)).toBeUndefined();
+    expect(gets).toHaveLength(0);
+  });
+
   it('are fetched once for all who wait, by their range, and kept', async () => {
     const { gets, first } = setUp();
     const all = [1, 2, 3].map(() => blocks.fetch(block, alive()));

@@ -42,6 +42,7 @@ interface Flight {
 }
 
 const attempts = 2;
+const nothing = Buffer.alloc(0);
 const overheadBytes = 300;
 
 export function createBlocks(deps: BlocksDeps): Blocks {
@@ -99,7 +100,8 @@ export function createBlocks(deps: BlocksDeps): Blocks {
   };
 
   return {
-    cached: (block) => cache.get(nameOf(block)),
+    // No range of an object is empty (RFC 9110 §14.1.2), so that nothing could be asked for.
+    cached: (block) => (block.bytes === 0 ? nothing : cache.get(nameOf(block))),
     async fetch(block, signal) {
       signal.throwIfAborted();
       const name = nameOf(block);

@@ -38,3 +38,24 @@ describe('an exchange that fails after its headers', () => {
     expect(text).not.toContain('X-Svc-Error');
   });
 });
+
+describe('a metered answer', () => {
+  it.each([10, 100_000])('of %d bytes tells of the bytes that count apart from the rest', async (size) => {
+    const told: number[] = [];
+    const text = await exchanged((exchange) => {
+      const metering = { splitAt: 7, sent: (bytes: number) => void told.push(bytes) };
+      exchange.send(['Content-Type', 'text/plain'], size, Buffer.alloc(size, 'x'), { metering });
+    });
+    expect(text.split('\r\n\r\n')[1]).toBe('x'.repeat(size));
+    expect(told).toEqual([7, size - 7]);
+  });
+
+  it('that is too short to count tells of all of it', async () => {
+    const told: number[] = [];
+    await exchanged((exchange) => {
+      const metering = { splitAt: 11, sent: (bytes: number) => void told.push(bytes) };
+      exchange.send(['Content-Type', 'text/plain'], 10, Buffer.alloc(10, 'x'), { metering });
+    });
+    expect(told).toEqual([10]);
+  });
+});

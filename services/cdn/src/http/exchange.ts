@@ -18,7 +18,7 @@ export type Body = Buffer | (() => string);
 
 /** Reports bytes handed to the kernel for a viewer, as they are taken. */
 export interface Metering {
-  /** The first of the two writes ends here, counted in the whole body: what is told apart is sent apart. */
+  /** So many bytes go out by a write of their own, however small the answer: what is told apart is sent apart. */
   splitAt: number;
   sent: (bytes: number) => void;
 }
@@ -207,7 +207,7 @@ export class Exchange {
     const response = this.#response;
     const first = Math.min(splitAt, body.length);
     const rest = body.length - first;
-    if (rest === 0 || body.length <= watchedBytes) {
+    if (rest === 0) {
       response.once('finish', () => sent(body.length));
       response.end(body);
       return;

@@ -26,6 +26,8 @@ type View = PlaybackUsageMessage['views'][number];
  * half of its bytes were sent, ranges summed (decisions: "Videos, holds, plans").
  */
 export interface UsageMeter {
+  /** How many bytes of the segment this viewer lacks before it counts; 0 when it counts already. */
+  missing(watched: Watched): number;
   /** So many more bytes of the segment went out. */
   sent(watched: Watched, bytes: number): void;
   /** What was counted since the last call, by account. */
@@ -67,6 +69,10 @@ export function createUsageMeter(clock: Clock, maximumBytes: number): UsageMeter
   };
 
   return {
+    missing({ token, ip, segment, bytes }) {
+      const { counted, shares } = viewerOf(token, ip);
+      return counted.has(segment) ? 0 : Math.ceil((half - (shares.get(segment) ?? 0)) * bytes);
+    },
     sent({ token, ip, accountId, segment, ms, bytes: size }, bytes) {
       const viewer = viewerOf(token, ip);
       if (viewer.counted.has(segment) || !reachesHalf(viewer, segment, bytes / size)) return;

@@ -54,6 +54,19 @@ describe('the usage meter', () => {
     expect(new Set(views.map(({ tokenHash, ipHash }) => tokenHash + ipHash)).size).toBe(3);
   });
 
+  it('knows what is missing before a segment counts, and that nothing is afterwards', () => {
+    const meter = createUsageMeter(clock, 1e6);
+    const missing = (bytes = 1001): number => meter.missing(watched({ bytes }));
+    expect([missing(), missing(1000), missing(1)]).toEqual([501, 500, 1]);
+    meter.sent(watched(), 200);
+    expect(missing()).toBe(301);
+    meter.sent(watched(), 300);
+    expect(missing()).toBe(1);
+    meter.sent(watched(), 1);
+    expect(missing()).toBe(0);
+    expect(segments(meter)).toEqual([0]);
+  });
+
   it('adds a share in one quality to a share in another', () => {
     const meter = createUsageMeter(clock, 1e6);
     meter.sent(watched({ bytes: 1000 }), 300);
