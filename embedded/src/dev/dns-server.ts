@@ -30,8 +30,8 @@ export interface DnsServer {
   readonly port: number;
   /** Replaces the records of a name and type, effective at once; no values remove them. `ttlSeconds` is 1 unless told. */
   set(name: string, type: RecordKind, values: readonly RecordValue[], ttlSeconds?: number): void;
-  /** Makes every query of a name fail in this way; null heals it. */
-  fault(name: string, fault: DnsFault | null): void;
+  /** Makes every query of a name, or those of one type, fail in this way; null heals it. */
+  fault(name: string, fault: DnsFault | null, type?: RecordKind): void;
   close(): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export async function createDnsServer(options: DnsServerOptions = {}): Promise<D
     address: `${host}:${port}`,
     port,
     set: (name, type, values, ttlSeconds = 1) => zone.set(name, type, values, ttlSeconds),
-    fault: (name, fault) => zone.setFault(name, fault),
+    fault: (name, fault, type) => zone.setFault(name, fault, type),
     close: async () => {
       for (const socket of connections) socket.destroy();
       await Promise.all([closed(tcp), closed(udp)]);
@@ -147,7 +147,7 @@ function answerTo(
     return emptyAnswer(message, rcodes.formatError);
   }
   onQuery?.({ name: question.name.toLowerCase(), type: question.type, transport });
-  const fault = zone.fault(question.name);
+  const fault = zone.fault(question.name, question.type);
   if (fault === 'silent') return null;
   if (fault !== undefined || (question.class ?? 'IN') !== 'IN') {
     const rcode = fault === 'servfail' ? rcodes.serverFailure : rcodes.refused;

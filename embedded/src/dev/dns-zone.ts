@@ -37,13 +37,15 @@ export class DnsZone {
     else this.#sets.set(key, types);
   }
 
-  setFault(name: string, fault: DnsFault | null): void {
-    if (fault === null) this.#faults.delete(canonicalName(name));
-    else this.#faults.set(canonicalName(name), fault);
+  /** Of every type, unless one is told. */
+  setFault(name: string, fault: DnsFault | null, type?: RecordKind): void {
+    const key = faultKey(name, type);
+    if (fault === null) this.#faults.delete(key);
+    else this.#faults.set(key, fault);
   }
 
-  fault(name: string): DnsFault | undefined {
-    return this.#faults.get(canonicalName(name));
+  fault(name: string, type: string): DnsFault | undefined {
+    return this.#faults.get(faultKey(name)) ?? this.#faults.get(faultKey(name, type));
   }
 
   /** The answer by RFC 1034 §4.3.2: records, an alias followed as far as it is known here, or a negative answer. */
@@ -96,6 +98,8 @@ export class DnsZone {
     };
   }
 }
+
+const faultKey = (name: string, type = '*'): string => `${canonicalName(name)} ${type}`;
 
 function canonicalName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '');

@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders } from 'node:http';
-import { type Client, type Dispatcher } from 'undici';
+import { type Client, type Dispatcher, errors } from 'undici';
 import { type EgressAnswer, EgressError, type EgressRequest } from './egress.ts';
 
 /**
@@ -73,19 +73,24 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Tells undici's errors apart by their codes; their texts may have come from the other side. */
+const notHttp = [errors.HTTPParserError, errors.ResponseContentLengthMismatchError];
+/** Two of undici's socket errors which only their texts tell from a lost connection. */
+const notHttpTexts = new Set(['bad response', 'bad upgrade']);
+
+/** Says in our words what undici says: its texts may have come from the other side. */
 function toEgressError(error: Error, status: number | null): Error {
   if (error instanceof EgressError) {
     return status === null
       ? error
       : new EgressError(error.code, error.message, { cause: error.cause, status });
   }
-  const { code = '' } = error as NodeJS.ErrnoException;
   const failed = (kind: 'bad_answer' | 'connection_lost', message: string): EgressError =>
     new EgressError(kind, message, { cause: error, status });
-  if (code === 'UND_ERR_INVALID_ARG') return error;
-  if (code === 'UND_ERR_HEADERS_OVERFLOW') return failed('bad_answer', 'the head of the answer is too long');
-  if (code.startsWith('HPE_') || ['bad response', 'bad upgrade'].includes(error.message)) {
+  if (error instanceof errors.InvalidArgumentError) return error;
+  if (error instanceof errors.HeadersOverflowError) {
+    return failed('bad_answer', 'the head of the answer is too long');
+  }
+  if (notHttp.some((kind) => error instanceof kind) || notHttpTexts.has(error.message)) {
     return failed('bad_answer', 'the answer is not HTTP/1.1');
   }
   return failed('connection_lost', 'the connection ended before the answer did');

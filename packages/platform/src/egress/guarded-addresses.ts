@@ -15,6 +15,8 @@ export interface AddressRules {
 /** One try of one server, and how many: the exchange's own deadline is over all of it. */
 const tryMs = 2_000;
 const tries = 3;
+/** How long the other family is waited for when one has addresses: some name servers never answer for AAAA. */
+const otherFamilyMs = 1_000;
 
 /**
  * Every address that the target's host has, asked for now and once, all of them checked: IPv4 before IPv6. One
@@ -54,17 +56,21 @@ async function addressesOf(
   if (servers.length > 0) resolver.setServers(servers);
   const cancel = (): void => resolver.cancel();
   signal.addEventListener('abort', cancel, { once: true });
+  let patience: NodeJS.Timeout | undefined;
   try {
-    const answers = await Promise.allSettled([
-      resolver.resolve4(target.host),
-      resolver.resolve6(target.host),
-    ]);
+    const queries = [resolver.resolve4(target.host), resolver.resolve6(target.host)];
+    Promise.any(queries).then(
+      () => (patience = setTimeout(cancel, otherFamilyMs).unref()),
+      () => undefined,
+    );
+    const answers = await Promise.allSettled(queries);
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     if (addresses.length > 0) return addresses;
     throw new EgressError('lookup_failed', 'the host name could not be resolved', {
       cause: answers.find((answer) => answer.status === 'rejected')?.reason,
     });
   } finally {
+    clearTimeout(patience);
     signal.removeEventListener('abort', cancel);
   }
 }

@@ -29,6 +29,8 @@ export async function connectGuarded(
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: addressTryMs,
     allowH2: false,
+    // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED cannot say otherwise.
+    rejectUnauthorized: true,
     // The exchange's deadline ends the socket by the signal; a resumed session would skip the certificate.
     timeout: 0,
     maxCachedSessions: 0,

@@ -83,6 +83,7 @@ const wasLost = (error: unknown): boolean =>
 
 /** Ends the connection it is over when the time of the request is up, or its caller wants no more. */
 function startLimit({ timeoutMs, signal }: EgressRequest): {
+  /** @throws EgressError when the limit is reached already */
   over(connection: GuardedConnection): GuardedConnection;
   clear(): void;
 } {
@@ -102,8 +103,9 @@ function startLimit({ timeoutMs, signal }: EgressRequest): {
   return {
     over: (connection) => {
       current = connection;
-      if (reached !== undefined) void connection.end(reached);
-      return connection;
+      if (reached === undefined) return connection;
+      void connection.end();
+      throw reached;
     },
     clear: () => {
       clearTimeout(timer);

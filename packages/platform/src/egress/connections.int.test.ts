@@ -1,0 +1,240 @@
+import { type Socket } from 'node:net';
+import { type TLSSocket } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestCertificate, waitFor } from '@millrace/testing';
+import { createScene, inside, outside, post, type Scene } from './testing/scene.ts';
+
+let scene: Scene;
+
+beforeAll(async () => (scene = await createScene()));
+afterEach(() => scene.clear());
+afterAll(() => scene.close());
+
+const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
+const answerEach = (socket: Socket): unknown => socket.on('data', () => socket.write(ok));
+
+describe('TLS', () => {
+  it('asks for the host’s name and has it proved, whatever address it leads to', async () => {
+    const asked: unknown[] = [];
+    const receiver = await scene.serveTls((request, response) => {
+      asked.push([(request.socket as TLSSocket & { servername?: unknown }).servername, request.headers.host]);
+      response.end();
+    });
+    scene.dns.set('other.example', 'A', [outside]);
+    const guard = scene.egress();
+    expect(await guard.send(post(`https://HOOK.example:${receiver.port}/`))).toMatchObject({ status: 200 });
+    await expect(guard.send(post(`https://other.example:${receiver.port}/`))).rejects.toMatchObject({
+      code: 'tls_failed',
+      message: "no TLS that proves the host's name (ERR_TLS_CERT_ALTNAME_INVALID)",
+    });
+    expect(asked).toEqual([['hook.example', `hook.example:${receiver.port}`]]);
+  });
+
+  it('asks without the final dot of a name', async () => {
+    const asked: unknown[] = [];
+    const receiver = await scene.serveTls((request, response) => {
+      asked.push((request.socket as TLSSocket & { servername?: unknown }).servername);
+      response.end();
+    });
+    expect(await scene.egress().send(post(`https://hook.example.:${receiver.port}/`))).toMatchObject({
+      status: 200,
+    });
+    expect(asked).toEqual(['hook.example']);
+  });
+
+  it('has an address in the URL proved as an address', async () => {
+    const receiver = await scene.serveTls((_request, response) => response.end());
+    expect(await scene.egress().send(post(`https://${outside}:${receiver.port}/`))).toMatchObject({
+      status: 200,
+    });
+    const named = await scene.serveTls(
+      (_request, response) => response.end(),
+      await createTestCertificate('DNS:hook.example'),
+    );
+    await expect(scene.egress().send(post(`https://${outside}:${named.port}/`))).rejects.toMatchObject({
+      code: 'tls_failed',
+    });
+  });
+
+  it('trusts nobody but the authorities, even when the environment says so', async () => {
+    const receiver = await scene.serveTls(
+      (_request, response) => response.end(),
+      await createTestCertificate('DNS:hook.example'),
+    );
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    try {
+      await expect(scene.egress().send(post(`https://hook.example:${receiver.port}/`))).rejects.toMatchObject(
+        { code: 'tls_failed' },
+      );
+    } finally {
+      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    }
+  });
+
+  it.each([
+    ['closes', (socket: Socket) => socket.destroy()],
+    ['speaks no TLS', (socket: Socket) => socket.end('220 mail.example ESMTP\r\n')],
+  ])('fails with a server that %s', async (_what, onConnection) => {
+    const server = await scene.serveTcp(onConnection);
+    await expect(scene.egress().send(post(`https://hook.example:${server.port}/`))).rejects.toMatchObject({
+      code: 'tls_failed',
+    });
+  });
+
+  it('is not begun where nobody listens', async () => {
+    const server = await scene.serveTcp(() => undefined);
+    await scene.clear();
+    await expect(scene.egress().send(post(`https://hook.example:${server.port}/`))).rejects.toMatchObject({
+      code: 'connect_failed',
+      message: 'could not connect (ECONNREFUSED)',
+    });
+  });
+});
+
+describe('a kept connection', () => {
+  it('carries the next exchange of its origin, and another one those at the same time', async () => {
+    const receiver = await scene.serveTls((_request, response) => response.end());
+    const guard = scene.egress();
+    const url = `https://hook.example:${receiver.port}/`;
+    for (let i = 0; i < 5; i += 1) await guard.send(post(url));
+    expect(receiver.connections).toBe(1);
+    await Promise.all([guard.send(post(url)), guard.send(post(url))]);
+    expect(receiver.connections).toBe(2);
+  });
+
+  it('goes on leading to the address it was checked for, when the name has moved inside', async () => {
+    const receiver = await scene.serveTls((_request, response) => response.end());
+    const trap = await scene.serveTcp((socket) => socket.destroy(), inside, receiver.port);
+    const guard = scene.egress();
+    const url = `https://hook.example:${receiver.port}/`;
+    await guard.send(post(url));
+    scene.dns.set('hook.example', 'A', [inside], 0);
+    const [kept, fresh] = await Promise.allSettled([guard.send(post(url)), guard.send(post(url))]);
+    scene.dns.set('hook.example', 'A', [outside]);
+    expect(kept).toMatchObject({ status: 'fulfilled' });
+    expect(fresh).toMatchObject({ status: 'rejected', reason: { code: 'address_refused' } });
+    expect([receiver.connections, trap.connections]).toEqual([1, 0]);
+  });
+
+  it('does not free its URL from the rules', async () => {
+    const server = await scene.serveTcp(answerEach, inside);
+    const guard = scene.egress({ loopback: true });
+    await guard.send(post(`http://127.0.0.1:${server.port}/`));
+    await expect(guard.send(post(`http://user@127.0.0.1:${server.port}/`))).rejects.toMatchObject({
+      code: 'url_refused',
+    });
+  });
+
+  it('is one of a bounded number, the longest unused going first', async () => {
+    const servers = await Promise.all([1, 2, 3].map(() => scene.serveTcp(answerEach, inside)));
+    const guard = scene.egress({ loopback: true, maxIdle: 2 });
+    for (const { port } of servers) await guard.send(post(`http://127.0.0.1:${port}/`));
+    await waitFor(() => servers[0]?.sockets.size === 0);
+    expect(servers.map(({ sockets }) => sockets.size)).toEqual([0, 1, 1]);
+  });
+
+  it('is closed when it has not been used for a while', async () => {
+    const server = await scene.serveTcp(answerEach, inside);
+    const guard = scene.egress({ loopback: true, idleMs: 50 });
+    await guard.send(post(`http://127.0.0.1:${server.port}/`));
+    await waitFor(() => server.sockets.size === 0);
+  });
+
+  it('is not kept when the answer says so', async () => {
+    const server = await scene.serveTcp(
+      (socket) =>
+        socket.on('data', () => socket.write(ok.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'))),
+      inside,
+    );
+    const guard = scene.egress({ loopback: true });
+    await guard.send(post(`http://127.0.0.1:${server.port}/`));
+    await waitFor(() => server.sockets.size === 0);
+    await guard.send(post(`http://127.0.0.1:${server.port}/`));
+    expect(server.connections).toBe(2);
+  });
+
+  it('that was fed with an answer nobody asked for is not used', async () => {
+    const server = await scene.serveTcp(
+      (socket) => socket.on('data', () => socket.write(ok + ok.replace('200', '500'))),
+      inside,
+    );
+    const guard = scene.egress({ loopback: true });
+    for (let i = 0; i < 3; i += 1) {
+      expect(await guard.send(post(`http://127.0.0.1:${server.port}/`))).toMatchObject({ status: 200 });
+      await waitFor(() => server.sockets.size === 0);
+    }
+  });
+
+  /** Answers the first request of a connection and closes at the second. */
+  const closesAtSecond = (): Promise<{ port: number; connections: number }> =>
+    scene.serveTcp((socket) => {
+      socket.once('data', () => {
+        socket.write(ok);
+        socket.once('data', () => socket.destroy());
+      });
+    }, inside);
+
+  it('that turns out closed is replaced once, for a request that may be repeated', async () => {
+    const server = await closesAtSecond();
+    const guard = scene.egress({ loopback: true });
+    const request = post(`http://127.0.0.1:${server.port}/`, { repeatable: true });
+    await guard.send(request);
+    expect(await guard.send(request)).toMatchObject({ status: 200 });
+    expect(server.connections).toBe(2);
+  });
+
+  it('that turns out closed loses a request that may not be repeated', async () => {
+    const server = await closesAtSecond();
+    const guard = scene.egress({ loopback: true });
+    await guard.send(post(`http://127.0.0.1:${server.port}/`));
+    await expect(guard.send(post(`http://127.0.0.1:${server.port}/`))).rejects.toMatchObject({
+      code: 'connection_lost',
+    });
+    expect(server.connections).toBe(1);
+  });
+
+  it('is the only one that is replaced', async () => {
+    const server = await scene.serveTcp((socket) => socket.once('data', () => socket.destroy()), inside);
+    const guard = scene.egress({ loopback: true });
+    await expect(
+      guard.send(post(`http://127.0.0.1:${server.port}/`, { repeatable: true })),
+    ).rejects.toMatchObject({ code: 'connection_lost' });
+    expect(server.connections).toBe(1);
+  });
+});
+
+describe('closing', () => {
+  it('ends idle and busy connections, and begins nothing more', async () => {
+    const server = await scene.serveTcp((socket) => {
+      socket.once('data', () => {
+        socket.write(ok);
+        socket.resume();
+      });
+    }, inside);
+    const guard = scene.egress({ loopback: true });
+    const request = post(`http://127.0.0.1:${server.port}/`);
+    await Promise.all([guard.send(request), guard.send(request)]);
+    const busy = guard.send(request);
+    await Promise.all([expect(busy).rejects.toMatchObject({ code: 'aborted' }), guard.close()]);
+    await waitFor(() => server.sockets.size === 0);
+    await expect(guard.send(request)).rejects.toMatchObject({ code: 'aborted' });
+    expect(server.connections).toBe(2);
+  });
+
+  it('leaves nothing open after any outcome', async () => {
+    const count = (): number =>
+      process.getActiveResourcesInfo().filter((name) => ['TCPSocketWrap', 'TLSWrap'].includes(name)).length;
+    const before = count();
+    const good = await scene.serveTls((_request, response) => response.end('x'.repeat(10_000)));
+    const bad = await scene.serveTcp((socket) => socket.resume());
+    const guard = scene.egress();
+    const sends = Array.from({ length: 30 }, (_, i) =>
+      guard.send(post(`https://hook.example:${(i % 2 === 0 ? good : bad).port}/`, { timeoutMs: 200 })),
+    );
+    const outcomes = await Promise.allSettled(sends);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(15);
+    await guard.close();
+    await waitFor(() => good.sockets.size + bad.sockets.size === 0);
+    await waitFor(() => count() <= before);
+  });
+});
