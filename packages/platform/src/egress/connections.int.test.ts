@@ -1,5 +1,5 @@
+import { type IncomingMessage } from 'node:http';
 import { type Socket } from 'node:net';
-import { type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestCertificate, waitFor } from '@millrace/testing';
 import { createScene, inside, outside, post, type Scene } from './testing/scene.ts';
@@ -11,13 +11,15 @@ afterEach(() => scene.clear());
 afterAll(() => scene.close());
 
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
+/** The name that the client's TLS asked for. */
+const sniOf = (request: IncomingMessage): unknown => Reflect.get(request.socket, 'servername');
 const answerEach = (socket: Socket): unknown => socket.on('data', () => socket.write(ok));
 
 describe('TLS', () => {
   it('asks for the host’s name and has it proved, whatever address it leads to', async () => {
     const asked: unknown[] = [];
     const receiver = await scene.serveTls((request, response) => {
-      asked.push([(request.socket as TLSSocket & { servername?: unknown }).servername, request.headers.host]);
+      asked.push([sniOf(request), request.headers.host]);
       response.end();
     });
     scene.dns.set('other.example', 'A', [outside]);
@@ -33,7 +35,7 @@ describe('TLS', () => {
   it('asks without the final dot of a name', async () => {
     const asked: unknown[] = [];
     const receiver = await scene.serveTls((request, response) => {
-      asked.push((request.socket as TLSSocket & { servername?: unknown }).servername);
+      asked.push(sniOf(request));
       response.end();
     });
     expect(await scene.egress().send(post(`https://hook.example.:${receiver.port}/`))).toMatchObject({
