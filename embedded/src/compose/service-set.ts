@@ -131,6 +131,7 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
       DOCS_URL: urls.docs,
       CURSOR_KEYS: secrets.cursorKeys,
       PLAYBACK_KEYS: secrets.playbackKeys,
+      UPLOAD_TOKEN_KEYS: secrets.uploadTokenKeys,
       ADMIN_TOKEN: secrets.adminToken,
       INTERNAL_SECRET: secrets.internalSecret,
       ...(dns === undefined ? {} : { DNS_SERVERS: dns }),

@@ -3,16 +3,23 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 
-const secretsSchema = z.object({
-  cursorKeys: z.string(),
-  playbackKeys: z.string(),
-  uploadUrlKeys: z.string(),
-  adminToken: z.string(),
-  internalSecret: z.string(),
-});
+const newSecret = (): string => randomBytes(32).toString('base64url');
+const newKeySet = (): string => `k${randomBytes(3).toString('hex')}:${newSecret()}`;
+
+/** How each secret is made. A folder of an older version gets those that came later. */
+const makers = {
+  cursorKeys: newKeySet,
+  playbackKeys: newKeySet,
+  uploadUrlKeys: newKeySet,
+  uploadTokenKeys: newKeySet,
+  adminToken: newSecret,
+  internalSecret: newSecret,
+};
 
 /** What the services of one data folder sign and authenticate with. Key sets are `kid:secret[,kid:secret]`. */
-export type Secrets = z.output<typeof secretsSchema>;
+export type Secrets = Record<keyof typeof makers, string>;
+
+const stored = z.partialRecord(z.enum(Object.keys(makers) as (keyof Secrets)[]), z.string().min(1));
 
 /**
  * The folder's secrets, made at its first start. To rotate a key set, put a new `kid:secret` in front and restart;
@@ -21,18 +28,10 @@ export type Secrets = z.output<typeof secretsSchema>;
  */
 export function loadSecrets(dataDir: string): Secrets {
   const path = join(dataDir, 'secrets.json');
-  const stored = readJsonFile(path);
-  if (stored !== undefined) return secretsSchema.parse(stored);
-  const secrets: Secrets = {
-    cursorKeys: newKeySet(),
-    playbackKeys: newKeySet(),
-    uploadUrlKeys: newKeySet(),
-    adminToken: newSecret(),
-    internalSecret: newSecret(),
-  };
-  writeJsonFile(path, secrets);
+  const file = readJsonFile(path);
+  const known = file === undefined ? {} : stored.parse(file);
+  const made = Object.entries(makers).map(([name, make]) => [name, known[name as keyof Secrets] ?? make()]);
+  const secrets = Object.fromEntries(made) as Secrets;
+  if (Object.keys(known).length < made.length) writeJsonFile(path, secrets);
   return secrets;
 }
-
-const newSecret = (): string => randomBytes(32).toString('base64url');
-const newKeySet = (): string => `k${randomBytes(3).toString('hex')}:${newSecret()}`;

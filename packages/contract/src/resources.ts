@@ -111,6 +111,21 @@ export const domain = z
   .meta({ id: 'Domain' });
 export type Domain = z.infer<typeof domain>;
 
+export const uploadContentTypes = ['video/mp4', 'video/quicktime', 'video/webm', 'video/x-matroska'] as const;
+
+export const uploadToken = z
+  .object({
+    token: z.string(),
+    expiresAt: timestamp,
+    projectId: id('prj'),
+    domain: z.string(),
+    maxSizeBytes: z.int(),
+    contentTypes: z.array(z.enum(uploadContentTypes)),
+    title: z.string().optional(),
+  })
+  .meta({ id: 'UploadToken' });
+export type UploadTokenResource = z.infer<typeof uploadToken>;
+
 /** One part as the store holds it. */
 export const uploadedPart = z.object({ partNumber: z.int(), etag: z.string(), sizeBytes: z.int() });
 

@@ -14,6 +14,7 @@ export {
 } from './playlists/index.ts';
 export { decideTrouble, type TaskClass, type TaskTries, type TaskTrouble } from './encode-retry.ts';
 export { type UsagePeriod, usagePeriodAt } from './usage-period.ts';
+export { signUploadToken, type UploadClaims, verifyUploadToken } from './upload-token.ts';
 export { titleOf } from './titles.ts';
 export { decideUpload, type UploadDecision, type UploadState, type UploadTrigger } from './upload-machine.ts';
 export {

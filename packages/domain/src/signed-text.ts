@@ -7,8 +7,8 @@ import { type KeySet } from './keys.ts';
  * for another even where kinds share a key.
  */
 
-/** Longer text is refused before it is looked at. The longest token made (a 253-character domain) has 600. */
-const maximumLength = 1024;
+/** Longer text is refused before it is looked at. The longest token made (a title of 200 emoji) has 1,900. */
+const maximumLength = 2048;
 
 /** Signs `payload` with the set's first key. `payload` must survive JSON and have no `kid` of its own. */
 export function signText(

@@ -3,7 +3,16 @@ import { newId } from '@millrace/domain';
 import { findAccount } from './accounts.ts';
 import { type Queryable, type Transaction } from './db.ts';
 import { addToOutbox, projectStateMessage } from './outbox.ts';
-import { assertBelow, count, type Plan, planOfAccount } from './plans.ts';
+import {
+  assertBelow,
+  count,
+  joinPlan,
+  type Plan,
+  planColumns,
+  type PlanColumns,
+  planOf,
+  planOfAccount,
+} from './plans.ts';
 import { lockUsage } from './usage.ts';
 
 export interface ProjectRow {
@@ -52,6 +61,29 @@ export async function findProject(
     'project-find',
   );
   return rows[0] ?? null;
+}
+
+/** A project with what a request needs to know of its account. */
+export interface ProjectHolder {
+  project: ProjectRow;
+  plan: Plan;
+  bannedAt: Date | null;
+}
+
+/** null when the project is gone. */
+export async function findProjectHolder(db: Queryable, projectId: string): Promise<ProjectHolder | null> {
+  const { rows } = await db.query<ProjectRow & PlanColumns & { bannedAt: Date | null }>(
+    `select p.id, p.account_id as "accountId", p.name, p.branding, p.created_at as "createdAt",
+       a.banned_at as "bannedAt", ${planColumns}
+     from projects p join accounts a on a.id = p.account_id ${joinPlan}
+     where p.id = $1 and p.deleted_at is null`,
+    [projectId],
+    'project-holder',
+  );
+  const row = rows[0];
+  if (row === undefined) return null;
+  const { id, accountId, name, branding, createdAt, bannedAt } = row;
+  return { project: { id, accountId, name, branding, createdAt }, plan: planOf(row), bannedAt };
 }
 
 /** A project that is not deleted, by id alone: for the operator. */

@@ -19,6 +19,9 @@ export interface UploadRow {
   partCount: number;
   /** Cap on the real size that came with an upload token. */
   maxBytes: number | null;
+  /** The upload token that started it, and the SHA-256 of the body that it came with. */
+  tokenId: string | null;
+  tokenBodyHash: Buffer | null;
   createdAt: Date;
   expiresAt: Date;
   /** By database time, when the row was read. */
@@ -29,6 +32,7 @@ export interface UploadRow {
 const columns = `id, video_id as "videoId", project_id as "projectId", account_id as "accountId",
   object_key as "objectKey", store_upload_id as "storeUploadId", state, declared_bytes as "declaredBytes",
   part_size_bytes as "partSizeBytes", part_count as "partCount", max_bytes as "maxBytes",
+  token_id as "tokenId", token_body_hash as "tokenBodyHash",
   created_at as "createdAt", expires_at as "expiresAt", expires_at <= clock_timestamp() as overdue,
   coalesce(completing_until > clock_timestamp(), false) as leased`;
 
@@ -47,6 +51,14 @@ export interface NewUpload {
   storeUploadId: string;
   partSizeBytes: number;
   partCount: number;
+  /** Set when an upload token starts it, which that spends. */
+  token: {
+    tokenId: string;
+    bodyHash: Buffer;
+    maxBytes: number;
+    /** What the content must be; null: any that is supported. */
+    contentType: string | null;
+  } | null;
 }
 
 /** How long part URLs live at first: a day, and some minutes so that no clock makes it less. */
@@ -61,6 +73,7 @@ const longestLife = `interval '7 days'`;
  * limits, and against the deletion of the project, which wants it empty.
  *
  * @throws ProblemError `plan_limit_reached`; `not_found` when the project is gone
+ * @throws a unique violation of `uploads_token` when the token was spent meanwhile
  */
 export async function insertUpload(tx: Transaction, upload: NewUpload): Promise<UploadRow> {
   assertRoom(await lockUsage(tx, upload.accountId));
@@ -92,8 +105,9 @@ export async function insertUpload(tx: Transaction, upload: NewUpload): Promise<
   );
   const { rows } = await tx.query<UploadRow>(
     `insert into uploads (id, video_id, project_id, account_id, object_key, store_upload_id, declared_bytes,
-       content_type, file_name, part_size_bytes, part_count, created_at, expires_at)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now, now + ${firstLife}
+       content_type, file_name, part_size_bytes, part_count, token_id, token_body_hash,
+       max_bytes, bound_content_type, created_at, expires_at)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, now, now + ${firstLife}
      from (select created_at as now from videos where id = $2) video
      returning ${columns}`,
     [
@@ -108,6 +122,10 @@ export async function insertUpload(tx: Transaction, upload: NewUpload): Promise<
       upload.fileName,
       upload.partSizeBytes,
       upload.partCount,
+      upload.token?.tokenId ?? null,
+      upload.token?.bodyHash ?? null,
+      upload.token?.maxBytes ?? null,
+      upload.token?.contentType ?? null,
     ],
     'upload-insert',
   );
@@ -142,6 +160,16 @@ export async function findUpload(
     `select ${columns} from uploads where id = $1 and project_id = $2 and ${remembered}`,
     [uploadId, projectId],
     'upload-find',
+  );
+  return rows[0] ?? null;
+}
+
+/** The upload that a token started, open or closed; null while the token is unspent. */
+export async function findUploadOfToken(db: Queryable, tokenId: string): Promise<UploadRow | null> {
+  const { rows } = await db.query<UploadRow>(
+    `select ${columns} from uploads where token_id = $1`,
+    [tokenId],
+    'upload-of-token',
   );
   return rows[0] ?? null;
 }

@@ -1,4 +1,5 @@
 import { type ApiKeyScope, type OperationId, type RouteDefinition, type Routes } from '@millrace/contract';
+import { type UploadClaims } from '@millrace/domain';
 import { type Handler } from '@millrace/platform';
 import { type Plan, type ProjectRow } from '@millrace/store';
 
@@ -13,7 +14,13 @@ interface SessionCaller {
   userId: string;
   accountId: string;
 }
-type CustomerCaller = KeyCaller | SessionCaller;
+/** A browser with an upload token. */
+export interface UploadTokenCaller {
+  kind: 'upload_token';
+  accountId: string;
+  claims: UploadClaims;
+}
+type CustomerCaller = KeyCaller | SessionCaller | UploadTokenCaller;
 
 /** `actor` is what the audit log says. */
 export interface AdminCaller {

@@ -38,6 +38,8 @@ export const apiConfig = z.object({
   CURSOR_KEYS: keySetText,
   /** Signs playback tokens; the CDN verifies with the same set. */
   PLAYBACK_KEYS: keySetText,
+  /** Signs upload tokens; unset: there are none (`503 upload_not_configured`). */
+  UPLOAD_TOKEN_KEYS: keySetText.optional(),
   /** The shared admin token; unset: admin routes refuse every caller. */
   ADMIN_TOKEN: secret.optional(),
   /** What `X-Internal-Secret` must be. */

@@ -8,6 +8,7 @@ import { healthHandlers } from './health/handlers.ts';
 import { internalHandlers } from './internal/handlers.ts';
 import { playbackHandlers } from './playback/handlers.ts';
 import { projectHandlers } from './projects/handlers.ts';
+import { uploadTokenHandlers } from './upload-tokens/handlers.ts';
 import { uploadHandlers } from './uploads/handlers.ts';
 import { videoHandlers } from './videos/handlers.ts';
 
@@ -18,6 +19,7 @@ export const apiHandlers = (deps: FeatureDeps): ApiHandlers => ({
   ...projectHandlers(deps),
   ...apiKeyHandlers(deps),
   ...domainHandlers(deps),
+  ...uploadTokenHandlers(deps),
   ...uploadHandlers(deps),
   ...videoHandlers(deps),
   ...playbackHandlers(deps),

@@ -111,7 +111,7 @@ async function claimOrWait(
 }
 
 /** Bodies are compared as parsed JSON: order of fields and white space do not count. */
-const hashOfJson = (json: unknown): Buffer => createHash('sha256').update(canonical(json)).digest();
+export const hashOfJson = (json: unknown): Buffer => createHash('sha256').update(canonical(json)).digest();
 
 function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);

@@ -6,6 +6,7 @@ import { healthRoutes } from './health.ts';
 import { internalRoutes } from './internal.ts';
 import { playbackRoutes } from './playback.ts';
 import { projectRoutes } from './projects.ts';
+import { uploadTokenRoutes } from './upload-tokens.ts';
 import { uploadRoutes } from './uploads.ts';
 import { videoRoutes } from './videos.ts';
 
@@ -18,6 +19,7 @@ export const routes = {
   ...projectRoutes,
   ...apiKeyRoutes,
   ...domainRoutes,
+  ...uploadTokenRoutes,
   ...uploadRoutes,
   ...videoRoutes,
   ...playbackRoutes,

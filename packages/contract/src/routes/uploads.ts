@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { resumedUpload, upload, video } from '../resources.ts';
+import { resumedUpload, upload, uploadContentTypes, video } from '../resources.ts';
 import { looseText, text } from '../text.ts';
 import { defineRoutes } from './route.ts';
-
-const uploadContentTypes = ['video/mp4', 'video/quicktime', 'video/webm', 'video/x-matroska'] as const;
 
 /** Parts that a complete call may name: as many as an upload may have. */
 const mostParts = 8_000;
@@ -15,7 +13,7 @@ export const uploadRoutes = defineRoutes({
     summary: 'Start an upload: create a video and get a URL for each part',
     description: 'PUT the bytes of each part to its URL, keep the ETag of each answer, then complete.',
     tag: 'Uploads',
-    auth: ['key', 'session'],
+    auth: ['key', 'session', 'upload_token'],
     cors: 'https',
     body: z.strictObject({
       title: text({ max: 200 }).optional(),
@@ -25,7 +23,13 @@ export const uploadRoutes = defineRoutes({
     }),
     idempotent: true,
     response: { status: 201, body: upload, description: 'The upload, with its video in `uploading`.' },
-    errors: ['plan_limit_reached'],
+    errors: [
+      'plan_limit_reached',
+      'origin_missing',
+      'domain_mismatch',
+      'domain_not_verified',
+      'upload_closed',
+    ],
   },
   getUpload: {
     method: 'get',
@@ -45,7 +49,7 @@ export const uploadRoutes = defineRoutes({
     summary: 'Complete an upload: join its parts and start encoding',
     description: 'Names exactly the uploaded parts, contiguous from 1, in any order.',
     tag: 'Uploads',
-    auth: ['key', 'session'],
+    auth: ['key', 'session', 'upload_token'],
     cors: 'https',
     body: z.strictObject({
       parts: z
@@ -53,7 +57,14 @@ export const uploadRoutes = defineRoutes({
         .max(mostParts),
     }),
     response: { status: 200, body: video, description: 'The video, now `processing`.' },
-    errors: ['invalid_parts', 'plan_limit_reached', 'upload_closed', 'service_unavailable'],
+    errors: [
+      'invalid_parts',
+      'plan_limit_reached',
+      'upload_closed',
+      'origin_missing',
+      'domain_mismatch',
+      'service_unavailable',
+    ],
   },
   cancelUpload: {
     method: 'delete',

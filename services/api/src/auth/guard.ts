@@ -13,6 +13,7 @@ import {
 import { type AccountContext, type ProjectContext } from '../calls.ts';
 import { type ApiDeps } from '../deps.ts';
 import { bearerOf, cookieOf } from './credentials.ts';
+import { admitUploadToken, uploadClaimsOf } from './upload-token.ts';
 
 type GuardDeps = Pick<ApiDeps, 'config' | 'store' | 'clock'>;
 
@@ -29,7 +30,9 @@ export function createCustomerGuard(deps: GuardDeps): Guard {
   return async (route, request) => {
     if (route.auth.length === 0) return { context: {}, jsonOnly: false };
     const bearer = bearerOf(request.headers);
-    return bearer === null ? admitSession(deps, route, request) : admitKey(deps, route, request, bearer);
+    if (bearer === null) return admitSession(deps, route, request);
+    const claims = route.auth.includes('upload_token') ? uploadClaimsOf(deps, bearer) : null;
+    return claims === null ? admitKey(deps, route, request, bearer) : admitUploadToken(deps, request, claims);
   };
 }
 

@@ -136,6 +136,7 @@ const defaultConfig: ApiConfig = {
   DASHBOARD_HOSTS: ['app.example.com'],
   CURSOR_KEYS: parseKeySet(`c1:${'c'.repeat(32)}`),
   PLAYBACK_KEYS: parseKeySet(`p1:${'p'.repeat(32)}`),
+  UPLOAD_TOKEN_KEYS: parseKeySet(`u1:${'u'.repeat(32)}`),
   ADMIN_TOKEN: adminToken,
   INTERNAL_SECRET: internalSecret,
   DNS_SERVERS: [],

@@ -13,12 +13,16 @@ import { idempotently } from '../idempotency.ts';
 import { completeUpload } from './complete.ts';
 import { listHeldParts, presignParts } from './parts.ts';
 import { type StartedUpload, startUpload, uploadResource } from './start.ts';
+import { startWithToken } from './start-with-token.ts';
 
 type UploadHandlers = Pick<ApiHandlers, 'startUpload' | 'getUpload' | 'completeUpload' | 'cancelUpload'>;
 
 export const uploadHandlers = (deps: FeatureDeps): UploadHandlers => ({
-  startUpload: ({ caller: { accountId }, project, plan, body, ...call }) => {
+  startUpload: ({ caller, project, plan, body, ...call }) => {
+    const { accountId } = caller;
     const input = { accountId, projectId: project.id, plan, body };
+    if (caller.kind === 'upload_token')
+      return startWithToken(deps, { ...input, claims: caller.claims, json: call.json });
     return idempotently(
       deps,
       { accountId, call: { ...call, method: 'POST' }, status: 201 },

@@ -3,6 +3,7 @@ import { largestUploadBytes, newId, partLayout, titleOf } from '@millrace/domain
 import {
   findVideo,
   insertUpload,
+  isUniqueViolation,
   newPrefix,
   type NewUpload,
   type Plan,
@@ -17,6 +18,8 @@ export interface StartInput {
   projectId: string;
   plan: Plan;
   body: BodyOf<Routes['startUpload']>;
+  /** The upload token that is spent, and the title that it gives. */
+  token?: NonNullable<NewUpload['token']> & { title: string | null };
 }
 
 /** A started upload without its part URLs, and what is needed to sign them, now or again. */
@@ -33,6 +36,7 @@ export interface StartedUpload {
  *
  * @param keep called in the transaction that makes the upload final
  * @throws ProblemError `plan_limit_reached`, `not_found` when the project is gone
+ * @throws TokenSpentError when the token was spent meanwhile
  */
 export async function startUpload(
   { store, objects, logger }: FeatureDeps,
@@ -59,12 +63,21 @@ export async function startUpload(
     });
   } catch (error) {
     // Only after a certain refusal: when the commit's answer was lost, the upload may well be on record.
-    if (error instanceof ProblemError) {
+    const spent = isUniqueViolation(error, 'uploads_token');
+    if (error instanceof ProblemError || spent) {
       await objects.abort({ key: objectKey, uploadId: storeUploadId }).catch((failure: unknown) => {
         logger.warn({ err: failure, key: objectKey }, 'refused upload left to the sweep');
       });
     }
-    throw error;
+    throw spent ? new TokenSpentError(error) : error;
+  }
+}
+
+/** Another call spent the upload token first. */
+export class TokenSpentError extends Error {
+  override readonly name = 'TokenSpentError';
+  constructor(cause: unknown) {
+    super('the upload token was spent by another call', { cause });
   }
 }
 
@@ -78,7 +91,7 @@ export async function uploadResource(
 }
 
 async function createInStore(objects: FeatureDeps['objects'], input: StartInput): Promise<NewUpload> {
-  const { accountId, projectId, body } = input;
+  const { accountId, projectId, body, token } = input;
   const videoId = newId('vid');
   const prefix = newPrefix(videoId);
   const objectKey = `${prefix}source`;
@@ -87,7 +100,8 @@ async function createInStore(objects: FeatureDeps['objects'], input: StartInput)
     videoId,
     projectId,
     accountId,
-    title: titleOf(body),
+    title: token?.title ?? titleOf(body),
+    token: token ?? null,
     fileName: body.fileName ?? null,
     declaredBytes: body.sizeBytes,
     contentType: body.contentType,

@@ -1,0 +1,68 @@
+import { ProblemError, type Upload } from '@millrace/contract';
+import { type UploadClaims } from '@millrace/domain';
+import { findUploadOfToken, findVideo, type UploadRow, videoResource } from '@millrace/store';
+import { type FeatureDeps } from '../deps.ts';
+import { hashOfJson } from '../idempotency.ts';
+import { presignParts } from './parts.ts';
+import { type StartInput, startUpload, TokenSpentError, uploadResource } from './start.ts';
+
+/**
+ * Starts the one upload of an upload token. The first success spends it; the same body again gets the same
+ * upload while that is open (decisions "Uploads").
+ *
+ * @throws ProblemError `unauthorized` when it was spent with another body, `upload_closed`, `invalid_request`
+ *   for a content type and `plan_limit_reached` for a size that the token does not allow, and what `startUpload`
+ *   throws
+ */
+export async function startWithToken(
+  deps: FeatureDeps,
+  { claims, json, ...input }: StartInput & { claims: UploadClaims; json: unknown },
+): Promise<Upload> {
+  const { tokenId, maxSizeBytes: maxBytes, contentType, title } = claims;
+  const bodyHash = hashOfJson(json);
+  const again = async (): Promise<Upload | null> => {
+    const upload = await findUploadOfToken(deps.store, tokenId);
+    return upload === null ? null : sameUpload(deps, upload, bodyHash);
+  };
+  const earlier = await again();
+  if (earlier !== null) return earlier;
+  assertAllowed(claims, input.body);
+  const token = { tokenId, bodyHash, maxBytes, contentType, title };
+  try {
+    return await uploadResource(deps, await startUpload(deps, { ...input, token }, () => Promise.resolve()));
+  } catch (error) {
+    const twin = error instanceof TokenSpentError ? await again() : null;
+    if (twin === null) throw error;
+    return twin;
+  }
+}
+
+async function sameUpload(deps: FeatureDeps, upload: UploadRow, bodyHash: Buffer): Promise<Upload> {
+  if (upload.tokenBodyHash?.equals(bodyHash) !== true) throw new ProblemError('unauthorized');
+  const { id, projectId, videoId, partSizeBytes, expiresAt } = upload;
+  const video = await findVideo(deps.store, projectId, videoId);
+  if (upload.state !== 'open' || upload.overdue || video === null) throw new ProblemError('upload_closed');
+  return {
+    ...{ id, video: videoResource(video), partSizeBytes, expiresAt: expiresAt.toISOString() },
+    parts: await presignParts(deps.objects, upload, expiresAt),
+  };
+}
+
+function assertAllowed(
+  { maxSizeBytes, contentType }: UploadClaims,
+  body: Pick<StartInput['body'], 'sizeBytes' | 'contentType'>,
+): void {
+  if (contentType !== null && body.contentType !== contentType) {
+    const message = `must be ${contentType}, as the upload token says`;
+    throw new ProblemError('invalid_request', {
+      detail: `contentType ${message}.`,
+      errors: [{ path: 'contentType', message }],
+    });
+  }
+  if (body.sizeBytes <= maxSizeBytes) return;
+  const message = `is over the ${maxSizeBytes} bytes that the upload token allows`;
+  throw new ProblemError('plan_limit_reached', {
+    detail: `sizeBytes ${message}.`,
+    errors: [{ path: 'sizeBytes', message }],
+  });
+}
