@@ -30,3 +30,12 @@ export { type CursorScope, decodeCursor, encodeCursor, type Position } from './c
 export { decideDomain, type DomainState, type RecordSeen } from './domain-machine.ts';
 export * from './encoding/index.ts';
 export { playbackTokenSeconds, previewTokenSeconds } from './token-lifetime.ts';
+export {
+  decideDelivery,
+  type DeliveryDecision,
+  type DeliveryStatus,
+  decideRedelivery,
+  type EndedTry,
+} from './delivery-machine.ts';
+export { signWebhook } from './webhook-signature.ts';
+export { newWebhookSecret, openWebhookSecret, sealWebhookSecret } from './webhook-secret.ts';
