@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { topics } from '@millrace/contract';
+import { ObjectStoreError } from '@millrace/objects';
 import { waitFor } from '@millrace/testing';
 import { type CdnHarness, closeCdns, startCdn } from './testing/harness.ts';
 import { accountState, sample, segmentBytes, videoState } from './testing/sample.ts';
@@ -97,6 +100,68 @@ describe('a segment that many viewers ask for', () => {
     await waitFor(answered('segment', 499));
     held.release();
     expect((await harness.ask(segment)).body.equals(segmentBytes('720p', 1))).toBe(true);
+  });
+});
+
+describe('a segment that is on its way from the store', () => {
+  const whole = segmentBytes('720p', 1);
+  const half = sample.segmentBytes / 2;
+
+  /** The segment's reads give its first half at once, and the rest, or an error, when they are told to. */
+  function halfReads() {
+    const rest = Promise.withResolvers<Buffer>();
+    const get = harness.store.objects.get.bind(harness.store.objects);
+    const held = { reads: 0, release: () => rest.resolve(whole.subarray(half)), fail: rest.reject };
+    harness.store.objects.get = async (key, options) => {
+      if (key !== object) return get(key, options);
+      if (held.reads++ > 0) throw new ObjectStoreError('unavailable', 'away');
+      async function* halves() {
+        yield whole.subarray(0, half);
+        yield await rest.promise;
+      }
+      return { stream: Readable.from(halves()), sizeBytes: whole.length, totalBytes: 1e9, etag: '"e"' };
+    };
+    return held;
+  }
+  const bodyOf = (received: Buffer): Buffer =>
+    received.subarray(received.indexOf('\r\n\r\n') + '\r\n\r\n'.length);
+
+  it('reaches all who wait, the late ones too, before its end is there', async () => {
+    const held = halfReads();
+    const early = await viewer(segment);
+    await waitFor(() => bodyOf(early.received()).length === half, { what: 'the first half' });
+    const late = await viewer(segment);
+    await waitFor(() => bodyOf(late.received()).length === half, { what: 'the first half, late' });
+    const ranged = harness.ask(segment, { headers: { Range: `bytes=${half - 5}-${half + 4}` } });
+    held.release();
+    for (const { received, socket } of [early, late]) {
+      await waitFor(() => bodyOf(received()).equals(whole), { what: 'the whole' });
+      socket.destroy();
+    }
+    expect((await ranged).body.equals(whole.subarray(half - 5, half + 5))).toBe(true);
+    expect((await harness.ask(segment)).body.equals(whole)).toBe(true);
+    expect(held.reads).toBe(1);
+  });
+
+  it('breaks off when the store does, and is not taken for whole', async () => {
+    const held = halfReads();
+    const { received, socket } = await viewer(segment);
+    await waitFor(() => bodyOf(received()).length === half, { what: 'the first half' });
+    held.fail(new Error('ECONNRESET'));
+    await once(socket, 'close');
+    expect(bodyOf(received()).length).toBe(half);
+    expect(received().toString('latin1')).toContain(`Content-Length: ${whole.length}\r\n`);
+    expect(held.reads).toBe(2);
+  });
+
+  it('is counted as watched once half of it is sent, though the rest never comes', async () => {
+    const held = halfReads();
+    const { received, socket } = await viewer(segment);
+    await waitFor(() => bodyOf(received()).length === half, { what: 'the first half' });
+    socket.destroy();
+    await harness.clock.advance(1_000);
+    await waitFor(() => harness.bus.read(topics.playbackUsage.name).length === 1, { what: 'its usage' });
+    held.fail(new Error('too late'));
   });
 });
 

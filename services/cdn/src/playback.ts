@@ -1,7 +1,7 @@
 import { ObjectStoreError } from '@millrace/objects';
 import { type Clock, type Logger } from '@millrace/platform';
 import { admit, type AdmitRules, permit, type PlaybackView } from './checks.ts';
-import { type Blocks } from './delivery/blocks.ts';
+import { type Blocks, type OnBytes } from './delivery/blocks.ts';
 import { type Deliveries } from './delivery/deliveries.ts';
 import { type Delivery, linkedText, type LinkedText, type ServedBlock } from './delivery/delivery.ts';
 import { clientIp } from './http/client-ip.ts';
@@ -111,13 +111,23 @@ export class Playback {
   #sendBlock(admitted: Admitted, block: ServedBlock, metering: Metering | null): void {
     const { exchange, target } = admitted;
     const cacheControl = target.kind === 'file' ? brief : immutable;
-    const send = (body: Buffer | null): void => {
-      const headers = ['Content-Type', block.contentType, 'Cache-Control', cacheControl];
-      exchange.send(headers, block.bytes, body, { etag: block.etag, ...(metering && { metering }) });
-    };
+    const headers = ['Content-Type', block.contentType, 'Cache-Control', cacheControl];
+    const more = { etag: block.etag, ...(metering && { metering }) };
+    const send = (body: Buffer | null): void => exchange.send(headers, block.bytes, body, more);
     // The length is known from the index: nothing is read to be left out.
-    if (exchange.method === 'HEAD') send(null);
-    else this.#withBytes(admitted, block, send);
+    const cached = exchange.method === 'HEAD' ? null : this.#deps.blocks.cached(block);
+    if (cached !== undefined) send(cached);
+    else if (!exchange.isPlain) this.#withBytes(admitted, block, send);
+    else {
+      // Handed on while it is being fetched: the first byte does not wait for the last.
+      let coming: OnBytes | undefined;
+      const onBytes: OnBytes = (body, filled) => {
+        if (exchange.gone) return;
+        coming ??= exchange.sendComing(headers, block.bytes, more);
+        coming(body, filled);
+      };
+      this.#later(admitted, this.#deps.blocks.fetch(block, exchange.whenGone(), onBytes), () => undefined);
+    }
   }
 
   /** A file with links to its siblings: read and cut once, then like any playlist. */

@@ -130,6 +130,71 @@ describe('blocks', () => {
     expect(gets).toHaveLength(4);
   });
 
+  it('are told of piece by piece, to those who come later with what there is', async () => {
+    const { first } = setUp();
+    const seen: string[] = [];
+    const told = (who: string) => (body: Buffer, filled: number) =>
+      void seen.push(`${who} ${body.toString('latin1', 0, filled)}`);
+    const early = blocks.fetch(block, alive(), told('early'));
+    const get = await first();
+    get.resolve();
+    get.stream.push(Buffer.from('ab'));
+    await waitFor(() => seen.length === 1);
+    const late = blocks.fetch(block, alive(), told('late'));
+    get.stream.push(Buffer.from('c'));
+    await waitFor(() => seen.length === 4);
+    get.stream.push(Buffer.from('d'));
+    get.stream.push(null);
+    await Promise.all([early, late]);
+    expect(seen).toEqual(['early ab', 'late ab', 'early abc', 'late abc', 'early abcd', 'late abcd']);
+  });
+
+  it('go on where the store broke off', async () => {
+    const { gets } = setUp();
+    const seen: number[] = [];
+    const once = blocks.fetch(block, alive(), (_body, filled) => void seen.push(filled));
+    const broken = await waitFor(() => gets[0]);
+    broken.resolve();
+    broken.stream.push(Buffer.from('ab'));
+    await waitFor(() => seen.length === 1);
+    broken.stream.destroy(new Error('ECONNRESET'));
+    const rest = await waitFor(() => gets[1]);
+    expect(rest.range).toEqual({ start: 102, end: 103 });
+    answer(rest, 'cd');
+    expect((await once).toString()).toBe('abcd');
+    expect(seen).toEqual([2, 4]);
+  });
+
+  it('reach the others when one of them fails at taking them', async () => {
+    const { first } = setUp();
+    const fails = expect(
+      blocks.fetch(block, alive(), () => {
+        throw new Error('cannot take it');
+      }),
+    ).rejects.toThrow('cannot take it');
+    const stays = blocks.fetch(block, alive());
+    answer(await first(), 'abcd');
+    await fails;
+    expect((await stays).toString()).toBe('abcd');
+  });
+
+  it('that are there in full are kept, though nobody waits for the end of the stream', async () => {
+    const { first } = setUp();
+    const leaving = new AbortController();
+    const left = expect(
+      blocks.fetch(block, leaving.signal, (_body, filled) => {
+        if (filled === block.bytes) leaving.abort(new Error('has it all'));
+      }),
+    ).rejects.toThrow('has it all');
+    const get = await first();
+    get.resolve();
+    get.stream.push(Buffer.from('abcd'));
+    await left;
+    expect(get.signal?.aborted).toBe(false);
+    get.stream.push(null);
+    await waitFor(() => blocks.cached(block));
+  });
+
   it('that are missing are not tried again, and nothing of a failure is kept', async () => {
     const { gets, first } = setUp();
     const missing = expect(blocks.fetch(block, alive())).rejects.toMatchObject({ code: 'no_such_key' });

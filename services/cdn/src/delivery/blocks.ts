@@ -10,6 +10,9 @@ export interface Block {
   bytes: number;
 }
 
+/** Told of a block that is on its way: its memory, of which the first `filled` bytes are there. */
+export type OnBytes = (block: Buffer, filled: number) => void;
+
 /** Blocks of the object store, through a byte-bounded memory cache. */
 export interface Blocks {
   /** The bytes when they are in memory. */
@@ -17,9 +20,11 @@ export interface Blocks {
   /**
    * The bytes, fetched once for any number of callers. Rejects with the signal's reason when it aborts; the
    * fetch goes on while anybody else waits for it and is given up, with its connection, when nobody does.
+   * @param onBytes called each time that more is there, at once with what others' fetch has so far; what it throws
+   *   this call rejects with
    * @throws {ObjectStoreError} as the store says, `unavailable` also for a body of the wrong length
    */
-  fetch(block: Block, signal: AbortSignal): Promise<Buffer>;
+  fetch(block: Block, signal: AbortSignal, onBytes?: OnBytes): Promise<Buffer>;
   /** Gives every fetch up. */
   close(): void;
 }
@@ -39,6 +44,14 @@ interface Flight {
   result: Promise<Buffer>;
   waiting: number;
   abort: AbortController;
+  filling: Filling;
+}
+
+/** The memory of a block that is being fetched, and who is told of each piece. */
+interface Filling {
+  body: Buffer;
+  filled: number;
+  listeners: Set<OnBytes>;
 }
 
 const attempts = 2;
@@ -57,13 +70,13 @@ export function createBlocks(deps: BlocksDeps): Blocks {
   );
   metrics.observe('millrace_cdn_block_cache_bytes', 'Memory of cached blocks.', () => cache.bytes);
 
-  /** Two tries: a connection that breaks in mid-body is nobody's fault and costs the viewer a stall. */
-  const fetchPatiently = async (block: Block, signal: AbortSignal): Promise<Buffer> => {
+  /** Two tries, the second for what the first left: a connection that breaks in mid-body is nobody's fault. */
+  const fetchPatiently = async (block: Block, filling: Filling, signal: AbortSignal): Promise<void> => {
     for (let attempt = 1; ; attempt++) {
       try {
-        const body = await readBlock(objects, block, signal);
+        await fill(filling, { objects, block, signal });
         fetches.inc({ outcome: 'ok' });
-        return body;
+        return;
       } catch (error) {
         fetches.inc({ outcome: signal.aborted ? 'aborted' : 'failed' });
         const retry = error instanceof ObjectStoreError && error.code === 'unavailable' && !signal.aborted;
@@ -76,12 +89,15 @@ export function createBlocks(deps: BlocksDeps): Blocks {
     const abort = new AbortController();
     const timeout = AbortSignal.timeout(deps.timeoutMs);
     const signal = AbortSignal.any([abort.signal, timeout]);
+    const filling: Filling = { body: nothing, filled: 0, listeners: new Set() };
     const fly = async (): Promise<Buffer> => {
       const leave = await gate.enter(block.bytes, signal);
       try {
-        const body = await fetchPatiently(block, signal);
-        cache.set(name, body, body.length + overheadBytes);
-        return body;
+        // Its own slab, so that a small block in the cache does not keep a pool alive.
+        filling.body = Buffer.allocUnsafeSlow(block.bytes);
+        await fetchPatiently(block, filling, signal);
+        cache.set(name, filling.body, block.bytes + overheadBytes);
+        return filling.body;
       } finally {
         leave();
       }
@@ -90,7 +106,7 @@ export function createBlocks(deps: BlocksDeps): Blocks {
       if (!timeout.aborted || abort.signal.aborted) throw error;
       throw new ObjectStoreError('unavailable', `reading ${block.key} took too long`, { cause: error });
     });
-    const flight: Flight = { result, waiting: 0, abort };
+    const flight: Flight = { result, waiting: 0, abort, filling };
     flights.set(name, flight);
     const land = (): void => {
       if (flights.get(name) === flight) flights.delete(name);
@@ -102,16 +118,25 @@ export function createBlocks(deps: BlocksDeps): Blocks {
   return {
     // No range of an object is empty (RFC 9110 §14.1.2), so that nothing could be asked for.
     cached: (block) => (block.bytes === 0 ? nothing : cache.get(nameOf(block))),
-    async fetch(block, signal) {
+    async fetch(block, signal, onBytes) {
       signal.throwIfAborted();
       const name = nameOf(block);
       const flight = flights.get(name) ?? takeOff(name, block);
+      const { filling } = flight;
+      const listener = onBytes && guarded(onBytes);
+      if (listener) listener.tell(filling.body, filling.filled);
+      if (listener) filling.listeners.add(listener.tell);
       flight.waiting++;
       try {
-        return await unlessAborted(flight.result, signal);
+        return await unlessAborted(
+          Promise.race([flight.result, ...(listener ? [listener.failed] : [])]),
+          signal,
+        );
       } finally {
         flight.waiting--;
-        if (flight.waiting === 0 && signal.aborted) {
+        if (listener) filling.listeners.delete(listener.tell);
+        // What is there in full is kept, though its last viewer went the moment that it was.
+        if (flight.waiting === 0 && signal.aborted && filling.filled < block.bytes) {
           // Whoever asks next starts anew instead of joining a fetch that is being given up.
           if (flights.get(name) === flight) flights.delete(name);
           flight.abort.abort(signal.reason);
@@ -126,21 +151,23 @@ export function createBlocks(deps: BlocksDeps): Blocks {
 
 const nameOf = ({ key, offset, bytes }: Block): string => `${key}:${offset}:${bytes}`;
 
-async function readBlock(objects: ObjectStore, block: Block, signal: AbortSignal): Promise<Buffer> {
+/** Reads what is missing of a block. */
+async function fill(
+  filling: Filling,
+  { objects, block, signal }: { objects: ObjectStore; block: Block; signal: AbortSignal },
+): Promise<void> {
   const { key, offset, bytes } = block;
-  const range = { start: offset, end: offset + bytes - 1 };
+  const before = filling.filled;
+  const range = { start: offset + before, end: offset + bytes - 1 };
   const { stream, sizeBytes } = await objects.get(key, { range, signal });
-  // Its own slab, so that a small block in the cache does not keep a pool alive.
-  const body = Buffer.allocUnsafeSlow(bytes);
-  let filled = 0;
   try {
-    if (sizeBytes !== bytes) throw wrongLength(block, sizeBytes);
+    if (sizeBytes !== bytes - before) throw wrongLength(block, before + sizeBytes);
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      if (filled + chunk.length > bytes) throw wrongLength(block, filled + chunk.length);
-      filled += chunk.copy(body, filled);
+      if (filling.filled + chunk.length > bytes) throw wrongLength(block, filling.filled + chunk.length);
+      filling.filled += chunk.copy(filling.body, filling.filled);
+      for (const tell of filling.listeners) tell(filling.body, filling.filled);
     }
-    if (filled !== bytes) throw wrongLength(block, filled);
-    return body;
+    if (filling.filled !== bytes) throw wrongLength(block, filling.filled);
   } catch (error) {
     if (signal.aborted || error instanceof ObjectStoreError) throw error;
     throw new ObjectStoreError('unavailable', `reading ${key} broke off`, { cause: error });
@@ -158,4 +185,21 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     signal.addEventListener('abort', onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
+}
+
+/** One caller's trouble is its own: the fetch goes on for the others. */
+function guarded(onBytes: OnBytes): { tell: OnBytes; failed: Promise<never> } {
+  const failure = Promise.withResolvers<never>();
+  failure.promise.catch(() => undefined);
+  return {
+    failed: failure.promise,
+    tell: (block, filled) => {
+      if (filled === 0) return;
+      try {
+        onBytes(block, filled);
+      } catch (error) {
+        failure.reject(error);
+      }
+    },
+  };
 }

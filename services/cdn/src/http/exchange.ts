@@ -1,5 +1,6 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type ErrorCode } from '@millrace/contract';
+import { type OnBytes } from '../delivery/blocks.ts';
 import { readHead, type RequestHead } from './head.ts';
 import { type Refusals } from './refusals.ts';
 import { parseRange } from './range.ts';
@@ -87,6 +88,11 @@ export class Exchange {
     return this.#request.socket.remoteAddress ?? '';
   }
 
+  /** True when all of a body is asked for, without a condition. */
+  get isPlain(): boolean {
+    return this.head.range === null && this.head.ifNoneMatch === null;
+  }
+
   /** True when the viewer has gone: nobody waits for an answer. */
   get gone(): boolean {
     return this.#response.destroyed || this.#request.socket.destroyed;
@@ -167,6 +173,28 @@ export class Exchange {
     }
   }
 
+  /**
+   * Answers 200 with a body that is still on its way.
+   * @returns what is to be called each time that more of it is there
+   */
+  sendComing(own: FlatHeaders, size: number, more: { etag: string; metering?: Metering }): OnBytes {
+    const headers = this.#headers(own);
+    headers.push('Accept-Ranges', 'bytes', 'ETag', more.etag);
+    if (!this.#begin(200, headers, size)) return () => undefined;
+    const { splitAt = size, sent } = more.metering ?? {};
+    let written = 0;
+    return (body, filled) => {
+      while (written < filled) {
+        const piece = body.subarray(written, written < splitAt ? Math.min(filled, splitAt) : filled);
+        written += piece.length;
+        this.#response.write(piece, (error) => {
+          if (!error) sent?.(piece.length);
+        });
+      }
+      if (written === size) this.#response.end();
+    };
+  }
+
   #headers(own: FlatHeaders): FlatHeaders {
     own.push(
       'Vary',
@@ -185,22 +213,29 @@ export class Exchange {
 
   #write(status: number, headers: FlatHeaders, length: number, body: Body | null, metering?: Metering): void {
     const response = this.#response;
-    const silent = body === null || this.method === 'HEAD';
-    const watched = !silent && length > watchedBytes;
-    if (watched && !this.#shared.budget.hold(length, response)) {
-      this.refuse('service_unavailable', { retryAfterSeconds: 1 });
+    if (body === null || this.method === 'HEAD') {
+      headers.push('Content-Length', length);
+      response.writeHead(status, headers as string[]).end();
       return;
     }
-    headers.push('Content-Length', length);
-    response.writeHead(status, headers as string[]);
-    if (silent) {
-      response.end();
-      return;
-    }
-    if (watched) response.setTimeout(stuckMs);
+    if (!this.#begin(status, headers, length)) return;
     if (metering !== undefined) this.#writeMetered(asBuffer(body), metering);
     else if (typeof body === 'function') response.end(body());
     else response.end(body);
+  }
+
+  /** Writes the head of an answer with a body; false when there is no memory for one more, which is answered so. */
+  #begin(status: number, headers: FlatHeaders, length: number): boolean {
+    const response = this.#response;
+    const watched = length > watchedBytes;
+    if (watched && !this.#shared.budget.hold(length, response)) {
+      this.refuse('service_unavailable', { retryAfterSeconds: 1 });
+      return false;
+    }
+    headers.push('Content-Length', length);
+    response.writeHead(status, headers as string[]);
+    if (watched) response.setTimeout(stuckMs);
+    return true;
   }
 
   #writeMetered(body: Buffer, { splitAt, sent }: Metering): void {
