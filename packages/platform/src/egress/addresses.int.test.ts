@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { isPublicAddress } from '../dns/public-address.ts';
+import { guardedAddresses } from './guarded-addresses.ts';
+import { createEgress } from './guarded-egress.ts';
+import { readTarget } from './target.ts';
 import {
   createScene,
   inside,
@@ -36,6 +38,10 @@ const codeOf = (sending: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('an address in the URL', () => {
+  /** With nothing but the rule that it has of itself. */
+  const sendByRule = (url: string): Promise<unknown> =>
+    codeOf(createEgress({ servers: [scene.dns.address] }).send(post(url)));
+
   it.each([
     '127.0.0.1',
     '2130706433',
@@ -72,8 +78,7 @@ describe('an address in the URL', () => {
   ])('%j is refused by the rule itself, without a question or a connection', async (host) => {
     const port = await setTraps();
     const asked = scene.dns.queries.length;
-    const guard = scene.egress({ allows: isPublicAddress });
-    expect(await codeOf(guard.send(post(`https://${host}:${port}/`)))).toBe('address_refused');
+    expect(await sendByRule(`https://${host}:${port}/`)).toBe('address_refused');
     expect(trapped()).toBe(0);
     expect(scene.dns.queries).toHaveLength(asked);
   });
@@ -87,9 +92,7 @@ describe('an address in the URL', () => {
     '255.255.255.255',
     '224.0.0.1',
   ])('%s is refused', async (host) => {
-    expect(await codeOf(scene.egress({ allows: isPublicAddress }).send(post(`https://${host}/`)))).toBe(
-      'address_refused',
-    );
+    expect(await sendByRule(`https://${host}/`)).toBe('address_refused');
   });
 });
 
@@ -103,24 +106,20 @@ describe('a name', () => {
     expect(trapped()).toBe(0);
   });
 
-  it('is refused for one address of several, of whatever family', async () => {
+  it.each([
+    [[outside, inside], []],
+    [[inside, outside], []],
+    [[outside], ['::1']],
+    [[outside], ['::ffff:127.0.0.1']],
+    [[outside], ['64:ff9b::7f00:1']],
+    [[outside], ['2002:7f00:1::']],
+    [[outside], ['fe80::1']],
+    [[], ['::ffff:127.0.0.1']],
+  ])('with the addresses %j and %j is refused for one of them', async (four, six) => {
     const port = await setTraps();
-    for (const [type, address] of [
-      ['A', inside],
-      ['AAAA', '::1'],
-      ['AAAA', '::ffff:127.0.0.1'],
-      ['AAAA', '64:ff9b::7f00:1'],
-      ['AAAA', '2002:7f00:1::'],
-      ['AAAA', 'fe80::1'],
-    ] as const) {
-      const name = `mixed-${address.replaceAll(/[:.]/g, '-')}.example`;
-      scene.dns.set(name, 'A', [outside]);
-      scene.dns.set(name, type, type === 'A' ? [outside, address] : [address]);
-      expect([name, await codeOf(scene.egress().send(post(`https://${name}:${port}/`)))]).toEqual([
-        name,
-        'address_refused',
-      ]);
-    }
+    scene.dns.set('mixed.example', 'A', four);
+    scene.dns.set('mixed.example', 'AAAA', six);
+    expect(await codeOf(scene.egress().send(post(`https://mixed.example:${port}/`)))).toBe('address_refused');
     expect(trapped() + receiver.connections).toBe(0);
   });
 
@@ -195,6 +194,22 @@ describe('a name', () => {
       'timeout',
     );
     expect(performance.now() - startedAt).toBeLessThan(1_500);
+  });
+});
+
+describe('a look-up that is called off', () => {
+  it('ends at once, and does not wait for servers that never answer', async () => {
+    scene.dns.fault('silent.example', 'silent');
+    const asked = new AbortController();
+    const looking = guardedAddresses(
+      readTarget('https://silent.example/', { plainHttp: false }),
+      { servers: [scene.dns.address] },
+      asked.signal,
+    );
+    const startedAt = performance.now();
+    asked.abort(new Error('enough'));
+    await expect(looking).rejects.toThrow('enough');
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 });
 

@@ -2,6 +2,8 @@ import { type IncomingMessage } from 'node:http';
 import { type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestCertificate, waitFor } from '@millrace/testing';
+import { connectGuarded } from './guarded-connect.ts';
+import { readTarget } from './target.ts';
 import { createScene, inside, outside, post, type Scene } from './testing/scene.ts';
 
 let scene: Scene;
@@ -206,6 +208,16 @@ describe('a kept connection', () => {
 });
 
 describe('closing', () => {
+  it('in the moment between look-up and connection lets no connection be made', async () => {
+    const server = await scene.serveTcp(answerEach, inside);
+    const target = readTarget(`http://127.0.0.1:${server.port}/`, { plainHttp: true });
+    const reason = new Error('over');
+    await expect(connectGuarded(target, { loopback: true }, AbortSignal.abort(reason))).rejects.toBe(reason);
+    // Connections are taken in order: had there been one, it would have come before this one.
+    await scene.egress({ loopback: true }).send(post(`http://127.0.0.1:${server.port}/`));
+    expect(server.connections).toBe(1);
+  });
+
   it('ends idle and busy connections, and begins nothing more', async () => {
     const server = await scene.serveTcp((socket) => {
       socket.once('data', () => {
@@ -230,9 +242,10 @@ describe('closing', () => {
     const good = await scene.serveTls((_request, response) => response.end('x'.repeat(10_000)));
     const bad = await scene.serveTcp((socket) => socket.resume());
     const guard = scene.egress();
-    const sends = Array.from({ length: 30 }, (_, i) =>
-      guard.send(post(`https://hook.example:${(i % 2 === 0 ? good : bad).port}/`, { timeoutMs: 200 })),
-    );
+    const sends = Array.from({ length: 15 }, () => [
+      guard.send(post(`https://hook.example:${good.port}/`)),
+      guard.send(post(`https://hook.example:${bad.port}/`, { timeoutMs: 100 })),
+    ]).flat();
     const outcomes = await Promise.allSettled(sends);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(15);
     await guard.close();

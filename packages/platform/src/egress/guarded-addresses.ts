@@ -23,7 +23,7 @@ const otherFamilyMs = 1_000;
  * address that is not public refuses them all, since a name that leads inside is not a host on the internet.
  * Asked of the DNS itself (c-ares), not of `getaddrinfo`: that one holds a thread of a pool of four for as long
  * as a slow name server likes, and knows names that mean something only here (hosts file, search domains).
- * @throws EgressError `address_refused`, `lookup_failed`; `aborted` when the signal aborts
+ * @throws EgressError `address_refused`, `lookup_failed`; the signal's reason when it aborts
  */
 export async function guardedAddresses(
   target: Target,
@@ -64,6 +64,7 @@ async function addressesOf(
       () => undefined,
     );
     const answers = await Promise.allSettled(queries);
+    signal.throwIfAborted();
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     if (addresses.length > 0) return addresses;
     throw new EgressError('lookup_failed', 'the host name could not be resolved', {
