@@ -10,6 +10,7 @@ const may = {
   'packages/bus': ['packages/contract', 'packages/platform'],
   'packages/objects': ['packages/contract', 'packages/platform'],
   'packages/client': ['packages/contract'],
+  'packages/player': [],
 };
 const tests = '[.]test[.]ts$|/testing/|^e2e/|^bench/';
 const escape = (folder) => folder.replaceAll('.', '[.]');

@@ -21,6 +21,7 @@ const folders = ['packages', 'services', 'embedded', 'e2e', 'bench', 'scripts'];
 const checks: [name: string, command: string, args: string[]][] = [
   ['format', bin('prettier'), ['--check', '--log-level', 'warn', '.']],
   ['types', bin('tsc'), ['-p', '.']],
+  ['browser types', bin('tsc'), ['-p', 'packages/player/src/browser']],
   ['lint', bin('eslint'), ['.']],
   ['import rules', bin('depcruise'), ['--config', '.dependency-cruiser.cjs', ...folders]],
   ['dead code', bin('knip'), []],

@@ -43,10 +43,48 @@ export function admit(
     tokens.forget(token);
     return { refused: 'token_expired' };
   }
-  const origin = head.origin ?? (head.referer === null ? null : originOfReferer(head.referer));
+  const origin = originOf(head);
   if (origin === null) return { refused: 'origin_missing' };
-  const allowed = isOriginOf(origin, token.claims.domain) || origin.toLowerCase() === ownOrigin;
-  return allowed ? token : { refused: 'domain_mismatch' };
+  return isAllowed(origin, token, ownOrigin) ? token : { refused: 'domain_mismatch' };
+}
+
+type Origins = Pick<RequestHead, 'origin' | 'referer'>;
+
+const originOf = ({ origin, referer }: Origins): string | null =>
+  origin ?? (referer === null ? null : originOfReferer(referer));
+
+const isAllowed = (origin: string, { claims }: VerifiedToken, ownOrigin: string): boolean =>
+  isOriginOf(origin, claims.domain) || origin.toLowerCase() === ownOrigin;
+
+/** A request for the embed page: its token when that is genuine, though the page may be refused. */
+interface PageAdmission {
+  token: VerifiedToken | null;
+  refused: ErrorCode | null;
+}
+
+/**
+ * The same for the embed page, with two differences (decisions: "Playback"): the same token may come twice, since
+ * the dashboard appends it; and without an origin it passes, since browsers send none with a frame's first request
+ * and `frame-ancestors` keeps other pages out.
+ */
+export function admitPage(
+  videoId: string,
+  presented: readonly string[],
+  head: Origins,
+  now: Date,
+  { tokens, ownOrigin }: AdmitRules,
+): PageAdmission {
+  const [text = '', ...others] = presented;
+  if (presented.every((each) => each === '')) return { token: null, refused: 'token_missing' };
+  const token = others.every((each) => each === text) ? tokens.verify(text) : null;
+  if (token === null || token.claims.videoId !== videoId) return { token: null, refused: 'token_invalid' };
+  if (isExpired(token.claims, now)) {
+    tokens.forget(token);
+    return { token, refused: 'token_expired' };
+  }
+  const origin = originOf(head);
+  const refused = origin === null || isAllowed(origin, token, ownOrigin) ? null : 'domain_mismatch';
+  return { token, refused };
 }
 
 /** What the record says of a video, its account and its project; null where it knows nothing. */
@@ -62,7 +100,7 @@ export const brandingOf = ({ account, project }: PlaybackView): Branding | null 
   account?.whiteLabel === true ? (project?.branding ?? null) : null;
 
 /** Null when the states allow what is asked for. A video or account that the record does not know is refused. */
-export function permit(target: Target, { video, account }: PlaybackView): Refusal | null {
+export function permit(target: Pick<Target, 'quality'>, { video, account }: PlaybackView): Refusal | null {
   if (video?.status !== 'ready' || account === null) return { refused: 'video_unavailable' };
   const aboveQuality = target.quality !== null && !withinQuality(target.quality, account.maxQuality);
   return account.overWatchLimit || aboveQuality ? { refused: 'plan_limit_reached' } : null;

@@ -1,3 +1,5 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { keySetText } from '@millrace/domain';
 import { z } from 'zod';
 
@@ -19,6 +21,11 @@ export const cdnConfig = z.object({
   PLAYBACK_KEYS: keySetText,
   /** Proxies in front whose `X-Forwarded-For` is believed, for metering alone. */
   TRUSTED_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
+  /** Where the player's files are kept once they are built. */
+  MILLRACE_CACHE: z
+    .string()
+    .min(1)
+    .default(join(homedir(), '.cache', 'millrace')),
   CDN_MAX_CONNECTIONS: z.coerce.number().int().min(1).default(20_000),
   /** Memory for segments, init segments and pictures that are kept. */
   CDN_BLOCK_CACHE_BYTES: bytes(256 * mebibytes),

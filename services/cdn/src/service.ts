@@ -4,14 +4,17 @@ import {
   type Clock,
   createHttpServer,
   type Health,
+  type HttpServer,
   type Logger,
   type Metrics,
   type Service,
   superviseLoops,
 } from '@millrace/platform';
+import { loadPlayer } from '@millrace/player';
 import { type CdnConfig } from './config.ts';
 import { createBlocks } from './delivery/blocks.ts';
 import { createDeliveries } from './delivery/deliveries.ts';
+import { createEmbed } from './embed/embed.ts';
 import { SendBudget } from './http/exchange.ts';
 import { createListener } from './http/listener.ts';
 import { createRefusals } from './http/refusals.ts';
@@ -63,12 +66,12 @@ export function createCdn(deps: CdnDeps): Cdn {
   });
   const meter = createUsageMeter(clock, config.CDN_TOKEN_CACHE_BYTES);
   const usage = createUsagePublisher({ bus, meter, clock, logger, metrics });
+  const admission = {
+    tokens: createTokens(config.PLAYBACK_KEYS, config.CDN_TOKEN_CACHE_BYTES),
+    ownOrigin: new URL(config.CDN_URL).origin,
+  };
   const playback = new Playback({
-    ...{ states, blocks, meter, clock, logger },
-    admission: {
-      tokens: createTokens(config.PLAYBACK_KEYS, config.CDN_TOKEN_CACHE_BYTES),
-      ownOrigin: new URL(config.CDN_URL).origin,
-    },
+    ...{ states, blocks, meter, clock, logger, admission },
     deliveries: createDeliveries(objects, {
       maximumBytes: config.CDN_INDEX_CACHE_BYTES,
       timeoutMs: config.CDN_STORE_TIMEOUT_MS,
@@ -83,21 +86,26 @@ export function createCdn(deps: CdnDeps): Cdn {
   );
   const newRequestId = createRequestIds();
   const shared = { refusals: createRefusals(config.DOCS_URL), budget, newRequestId };
-  const server = createHttpServer({
-    ...{ logger, newRequestId },
-    host: config.CDN_HOST,
-    port: config.CDN_PORT,
-    maxConnections: config.CDN_MAX_CONNECTIONS,
-    docsUrl: config.DOCS_URL,
-    // As every refusal has them; without a request there is no origin to echo.
-    refusalHeaders: ['X-Svc-Error: invalid_request', 'Cache-Control: no-store', 'Vary: Origin'],
-    handler: createListener(playback, shared, metrics),
-  });
+  const createServer = async (): Promise<HttpServer> => {
+    const files = await loadPlayer(config.MILLRACE_CACHE);
+    const embed = createEmbed({ admission, states, files, clock, logger });
+    return createHttpServer({
+      ...{ logger, newRequestId },
+      host: config.CDN_HOST,
+      port: config.CDN_PORT,
+      maxConnections: config.CDN_MAX_CONNECTIONS,
+      docsUrl: config.DOCS_URL,
+      // As every refusal has them; without a request there is no origin to echo.
+      refusalHeaders: ['X-Svc-Error: invalid_request', 'Cache-Control: no-store', 'Vary: Origin'],
+      handler: createListener({ playback, embed }, shared, metrics),
+    });
+  };
 
   const joining = Promise.withResolvers<undefined>();
   const tail = createTail({ bus, states, logger, metrics }, () => joining.resolve(undefined));
   const watch = createStateWatch({ states, clock, logger, metrics });
   const loops = superviseLoops([tail, watch, usage.loop], { clock, logger, metrics });
+  let server: HttpServer | null = null;
   let listening: string | null = null;
   let stopping = false;
 
@@ -109,13 +117,14 @@ export function createCdn(deps: CdnDeps): Cdn {
     },
     async start(signal) {
       loops.start();
-      await within(joining.promise, joinMs, { clock, signal });
+      const [made] = await Promise.all([createServer(), within(joining.promise, joinMs, { clock, signal })]);
+      server = made;
       const { port } = await server.listen();
       listening = `http://${config.CDN_HOST}:${port}`;
     },
     async stop() {
       stopping = true;
-      if (listening !== null) await server.close();
+      await server?.close();
       blocks.close();
       await loops.stop();
       await usage.flush().catch((error: unknown) => {

@@ -105,18 +105,30 @@ export class Exchange {
     return gone.signal;
   }
 
-  /** Refuses with a problem body (contract: "Every refused CDN request has header X-Svc-Error"). */
-  refuse(code: ErrorCode, more: { retryAfterSeconds?: number; headers?: FlatHeaders } = {}): void {
+  /** A request header that few routes look at, by its lower-case name; empty where absent. */
+  header(name: 'accept' | 'accept-encoding' | 'accept-language'): string {
+    return this.#request.headers[name]?.toString() ?? '';
+  }
+
+  /**
+   * Refuses with a problem body (contract: "Every refused CDN request has header X-Svc-Error"), or with `page`,
+   * a document in HTML, in its place.
+   */
+  refuse(
+    code: ErrorCode,
+    more: { retryAfterSeconds?: number; headers?: FlatHeaders; page?: Buffer } = {},
+  ): void {
     this.code = code;
     if (this.#response.headersSent) {
       // Too late for words; a body that breaks off is at least not taken for a whole one.
       this.#response.destroy();
       return;
     }
-    const { status, body } = this.#shared.refusals.of(code);
+    const { status, body: problem } = this.#shared.refusals.of(code);
+    const body = more.page ?? problem;
     const headers = this.#headers([
       'Content-Type',
-      'application/problem+json',
+      more.page === undefined ? 'application/problem+json' : 'text/html; charset=utf-8',
       'Cache-Control',
       'no-store',
       'X-Svc-Error',

@@ -1,0 +1,21 @@
+import { withToken } from './addresses.ts';
+import { type Verdict } from './token-keeper.ts';
+
+const answerMs = 10_000;
+
+/**
+ * Asks for the headers of the master playlist, past every cache: the CDN makes all its checks for it, so the
+ * answer says whether the video plays now, and if not, why.
+ */
+export async function askCdn(master: string, token: string): Promise<Verdict> {
+  try {
+    const answer = await fetch(withToken(master, token), {
+      ...{ method: 'HEAD', cache: 'no-store', credentials: 'omit' },
+      signal: AbortSignal.timeout(answerMs),
+    });
+    if (answer.ok) return 'ok';
+    return { code: answer.headers.get('X-Svc-Error') ?? 'service_unavailable' };
+  } catch {
+    return 'unreachable';
+  }
+}

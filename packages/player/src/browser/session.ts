@@ -1,0 +1,194 @@
+import { fileAddress } from './addresses.ts';
+import { askCdn } from './cdn.ts';
+import { createEmbedder, type Embedder } from './embedder.ts';
+import { type Choices, type Engine, type EngineEvents, type Trouble } from './engine.ts';
+import { canUseHls, createHlsEngine } from './hls-engine.ts';
+import { canPlayNatively, createNativeEngine } from './native-engine.ts';
+import { type PageSettings } from '../page-settings.ts';
+import { messageKeyOf, type MessageKey } from '../texts.ts';
+import { TokenKeeper } from './token-keeper.ts';
+
+/** A held or deleted video stops within about a minute: what is buffered would play on for longer than that. */
+const checkEveryMs = 15_000;
+
+export interface SessionEvents {
+  onChoices(choices: Choices): void;
+  onQuality(position: number): void;
+  /** Playback has stopped, and why; null: it may go on. */
+  onProblem(key: MessageKey | null): void;
+}
+
+/**
+ * One viewing of one video: keeps token and state, and turns whatever goes wrong into one message. The CDN's
+ * answer for the master playlist decides what is wrong; what an engine reports is only the reason to ask.
+ */
+export class Session {
+  readonly #video: HTMLVideoElement;
+  readonly #events: SessionEvents;
+  readonly #embedder: Embedder;
+  readonly #keeper: TokenKeeper;
+  readonly #engine: Engine | null;
+  readonly #master: string;
+  #problem: MessageKey | null = null;
+  #checking: Promise<void> | null = null;
+  #checkedAtMs = performance.now();
+  #recovered = false;
+  #worst: Trouble | null = null;
+
+  constructor(video: HTMLVideoElement, settings: PageSettings, events: SessionEvents) {
+    const { videoId, embedder, token, expiresAtMs, nowMs } = settings;
+    this.#video = video;
+    this.#events = events;
+    this.#master = fileAddress(location.href, videoId, 'master.m3u8');
+    const ahead = nowMs - Date.now();
+    this.#embedder = createEmbedder(window, { origin: embedder, videoId }, (fresh) => {
+      void this.#keeper.offer(fresh);
+    });
+    this.#keeper = new TokenKeeper(token, expiresAtMs, {
+      ask: (reason) => this.#embedder.askForToken(reason),
+      verify: (offered) => askCdn(this.#master, offered),
+      now: () => Date.now() + ahead,
+      onRenewed: () => this.#tokenRenewed(),
+      onExpired: () => this.#fail('token_expired'),
+    });
+    this.#engine = this.#createEngine();
+  }
+
+  /** Loads the playlists and watches the video. */
+  open(): void {
+    const video = this.#video;
+    if (this.#engine === null) {
+      this.#fail('unsupported');
+      return;
+    }
+    this.#engine.load();
+    video.addEventListener('play', () => {
+      this.#engine?.start();
+      // Whatever happened during a long pause is said at once.
+      if (performance.now() - this.#checkedAtMs > checkEveryMs) void this.#check();
+      this.#embedder.tell({ event: 'play' });
+    });
+    video.addEventListener('pause', () => this.#embedder.tell({ event: 'pause' }));
+    video.addEventListener('ended', () => this.#embedder.tell({ event: 'ended' }));
+    window.addEventListener('online', () => {
+      if (this.#problem === 'network_lost') void this.retry();
+    });
+    setInterval(() => {
+      if (!video.paused && this.#problem === null) void this.#check();
+    }, checkEveryMs);
+    this.#embedder.tell({ event: 'ready' });
+  }
+
+  get engine(): Engine | null {
+    return this.#engine;
+  }
+
+  /** Tries again what could not be done, and goes on at the same place when it works. */
+  async retry(): Promise<void> {
+    if (this.#engine === null) {
+      location.reload();
+      return;
+    }
+    if (this.#problem === 'token_expired' && !(await this.#keeper.renew())) return;
+    const verdict = await askCdn(this.#master, this.#keeper.token);
+    if (verdict !== 'ok') {
+      if (typeof verdict === 'object' && verdict.code === 'token_expired') {
+        if (await this.#keeper.renew()) await this.retry();
+      } else this.#fail(verdict === 'unreachable' ? 'network_lost' : messageKeyOf(verdict.code));
+      return;
+    }
+    const failed = this.#problem;
+    this.#goOn();
+    if (failed === 'playback_failed') this.#engine.recover();
+    // A browser may want another click; then the play button is there for it.
+    await this.#video.play().catch(() => undefined);
+  }
+
+  #createEngine(): Engine | null {
+    const events: EngineEvents = {
+      onChoices: (choices) => this.#events.onChoices(choices),
+      onQuality: (position) => this.#events.onQuality(position),
+      onTrouble: (trouble) => this.#onTrouble(trouble),
+    };
+    if (canUseHls()) return createHlsEngine(this.#video, this.#master, this.#keeper, events);
+    if (!canPlayNatively(this.#video)) return null;
+    return createNativeEngine(this.#video, this.#master, this.#keeper, events);
+  }
+
+  #onTrouble(trouble: Trouble): void {
+    if (this.#problem !== null) return;
+    if (trouble.kind === 'unsupported') this.#fail('unsupported');
+    else if (trouble.kind === 'media' && trouble.fatal) this.#recover();
+    else if (trouble.fatal || trouble.code !== null) {
+      this.#worst = this.#worst?.fatal === true ? this.#worst : trouble;
+      void this.#check();
+    }
+  }
+
+  #recover(): void {
+    if (this.#recovered) {
+      this.#fail('playback_failed');
+      return;
+    }
+    this.#recovered = true;
+    this.#engine?.recover();
+  }
+
+  /** Asks the CDN whether the video still plays, once for any number of reasons. */
+  #check(): Promise<void> {
+    this.#checking ??= this.#decide().finally(() => (this.#checking = null));
+    return this.#checking;
+  }
+
+  async #decide(): Promise<void> {
+    this.#checkedAtMs = performance.now();
+    const verdict = await askCdn(this.#master, await this.#keeper.usable());
+    const trouble = this.#worst;
+    this.#worst = null;
+    if (this.#problem !== null) return;
+    if (verdict === 'unreachable') {
+      // What is buffered may play on meanwhile; the engine says when it has given up.
+      if (trouble?.fatal === true) this.#fail('network_lost');
+    } else if (verdict !== 'ok') await this.#refused(verdict.code, trouble);
+    else if (trouble?.fatal === true) this.#stoppedThough(trouble);
+  }
+
+  async #refused(code: string, trouble: Trouble | null): Promise<void> {
+    if (code === 'token_expired') {
+      if (await this.#keeper.renew()) this.#engine?.start();
+      return;
+    }
+    const passing = code === 'state_unavailable' || code === 'service_unavailable';
+    if (!passing || trouble?.fatal === true) this.#fail(messageKeyOf(code));
+  }
+
+  /** The video plays, says the CDN, yet the engine has stopped. */
+  #stoppedThough({ code, status }: Trouble): void {
+    if (code === 'plan_limit_reached') this.#engine?.reload();
+    else if (code === 'token_expired') this.#engine?.start();
+    else if (status === 404) this.#fail('segment_missing');
+    else this.#fail(status === 0 ? 'network_lost' : 'service_unavailable');
+  }
+
+  #tokenRenewed(): void {
+    this.#embedder.tell({ event: 'token_renewed' });
+    this.#engine?.tokenRenewed();
+    if (this.#problem === 'token_expired') this.#goOn();
+  }
+
+  #fail(key: MessageKey): void {
+    const same = this.#problem === key;
+    this.#problem = key;
+    this.#engine?.stop();
+    this.#video.pause();
+    this.#events.onProblem(key);
+    if (!same) this.#embedder.tell({ event: 'error', code: key });
+  }
+
+  #goOn(): void {
+    this.#problem = null;
+    this.#recovered = false;
+    this.#events.onProblem(null);
+    this.#engine?.start();
+  }
+}
