@@ -3,8 +3,6 @@ import ipaddr from 'ipaddr.js';
 
 /** The only range given out for global unicast (RFC 4291 §2.4); everything beside it is refused unseen. */
 const global6 = ipaddr.IPv6.parseCIDR('2000::/3');
-/** Inside it, and not global unicast: IETF protocol assignments (RFC 2928) and documentation (RFC 9637). */
-const special6 = ['2001::/23', '3fff::/20'].map((range) => ipaddr.IPv6.parseCIDR(range));
 /** Azure's metadata and agent endpoint: a public address that leads to the machine's own host. */
 const hostLocal4 = '168.63.129.16';
 
@@ -19,7 +17,7 @@ export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.parse(address);
   if (parsed.range() !== 'unicast') return false;
   if (parsed instanceof ipaddr.IPv4) return address !== hostLocal4;
-  return parsed.match(global6) && !special6.some((range) => parsed.match(range));
+  return parsed.match(global6);
 }
 
 /** True for an address of this machine itself, in its plain spelling. */

@@ -60,6 +60,16 @@ describe('TLS', () => {
     });
   });
 
+  it('carries HTTP/1.1, whatever else is offered', async () => {
+    const versions: string[] = [];
+    const receiver = await scene.serveTls((request, response) => {
+      versions.push(request.httpVersion);
+      response.end();
+    });
+    await scene.egress().send(post(`https://hook.example:${receiver.port}/`));
+    expect(versions).toEqual(['1.1']);
+  });
+
   it('trusts nobody but the authorities, even when the environment says so', async () => {
     const receiver = await scene.serveTls(
       (_request, response) => response.end(),
@@ -137,11 +147,50 @@ describe('a kept connection', () => {
     expect(servers.map(({ sockets }) => sockets.size)).toEqual([0, 1, 1]);
   });
 
-  it('is closed when it has not been used for a while', async () => {
-    const server = await scene.serveTcp(answerEach, inside);
+  it('does not count among them when the other side has closed it', async () => {
+    const [first, second, third] = await Promise.all([1, 2, 3].map(() => scene.serveTcp(answerEach, inside)));
+    const guard = scene.egress({ loopback: true, maxIdle: 2 });
+    const sendTo = (server = first): Promise<unknown> =>
+      guard.send(post(`http://127.0.0.1:${server?.port}/`));
+    await sendTo(first);
+    await sendTo(second);
+    for (const socket of second?.sockets ?? []) socket.end();
+    await waitFor(() => second?.sockets.size === 0);
+    await sendTo(third);
+    await sendTo(first);
+    expect([first?.connections, second?.sockets.size, third?.sockets.size]).toEqual([1, 0, 1]);
+  });
+
+  it.each([
+    ['', ok],
+    [
+      ', though the other side would keep it for longer',
+      ok.replace('\r\n\r\n', '\r\nkeep-alive: timeout=600\r\n\r\n'),
+    ],
+  ])('is closed when it has not been used for a while%s', async (_what, answer) => {
+    const server = await scene.serveTcp((socket) => socket.on('data', () => socket.write(answer)), inside);
     const guard = scene.egress({ loopback: true, idleMs: 50 });
     await guard.send(post(`http://127.0.0.1:${server.port}/`));
-    await waitFor(() => server.sockets.size === 0);
+    await waitFor(() => server.sockets.size === 0, { timeoutMs: 3_000 });
+  });
+
+  it('is not ended by the deadline of an exchange that it carried before', async () => {
+    const answers = [() => Promise.resolve(), () => new Promise((resolve) => setTimeout(resolve, 200))];
+    const server = await scene.serveTcp(
+      (socket) =>
+        socket.on(
+          'data',
+          () =>
+            void answers
+              .shift()?.()
+              .then(() => socket.write(ok)),
+        ),
+      inside,
+    );
+    const guard = scene.egress({ loopback: true });
+    await guard.send(post(`http://127.0.0.1:${server.port}/`, { timeoutMs: 100 }));
+    expect(await guard.send(post(`http://127.0.0.1:${server.port}/`))).toMatchObject({ status: 200 });
+    expect(server.connections).toBe(1);
   });
 
   it('is not kept when the answer says so', async () => {
@@ -194,6 +243,19 @@ describe('a kept connection', () => {
     await expect(guard.send(post(`http://127.0.0.1:${server.port}/`))).rejects.toMatchObject({
       code: 'connection_lost',
     });
+    expect(server.connections).toBe(1);
+  });
+
+  it('that carries a wrong answer is not replaced: the request has been received', async () => {
+    const answers = [ok, 'SSH-2.0-x\r\n'];
+    const server = await scene.serveTcp(
+      (socket) => socket.on('data', () => socket.write(answers.shift() ?? ok)),
+      inside,
+    );
+    const guard = scene.egress({ loopback: true });
+    const request = post(`http://127.0.0.1:${server.port}/`, { repeatable: true });
+    await guard.send(request);
+    await expect(guard.send(request)).rejects.toMatchObject({ code: 'bad_answer' });
     expect(server.connections).toBe(1);
   });
 

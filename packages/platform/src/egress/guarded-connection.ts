@@ -19,7 +19,6 @@ export class GuardedConnection {
   readonly origin: string;
   readonly #client: Client;
   readonly #end = new AbortController();
-  #exchanges = 0;
 
   constructor(target: Target, rules: ConnectionRules) {
     this.origin = target.origin;
@@ -31,7 +30,6 @@ export class GuardedConnection {
         );
       },
       pipelining: 1,
-      allowH2: false,
       maxHeaderSize: maxHeadBytes,
       keepAliveTimeout: rules.idleMs,
       keepAliveMaxTimeout: rules.idleMs,
@@ -42,21 +40,14 @@ export class GuardedConnection {
     });
   }
 
-  /** Whether it has carried an exchange before: the other side may have closed it since. */
-  get kept(): boolean {
-    return this.#exchanges > 0;
-  }
-
   /** Calls back when the socket is gone. */
   onceClosed(listener: () => void): void {
     this.#client.once('disconnect', listener);
   }
 
   /** @throws EgressError, or the reason it was ended with */
-  async exchange(request: EgressRequest, path: string): Promise<EgressAnswer> {
-    const answer = await exchange(this.#client, request, path);
-    this.#exchanges += 1;
-    return answer;
+  exchange(request: EgressRequest, path: string): Promise<EgressAnswer> {
+    return exchange(this.#client, request, path);
   }
 
   /** Ends whatever is under way, look-up and handshake too; resolves when the socket is closed. */

@@ -40,7 +40,7 @@ export function createEgress(options: EgressOptions = {}): EgressConnector {
     try {
       const answer = await connection.exchange(request, target.path);
       busy.delete(connection);
-      if (answer.truncated || closed) await connection.end();
+      if (answer.truncated) await connection.end();
       else idle.give(connection);
       return answer;
     } catch (error) {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server as HttpServer } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import { createSecureServer } from 'node:http2';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import {
   createTestCertificate,
@@ -33,7 +33,7 @@ export interface Scene {
   readonly certificate: TestCertificate;
   /** A guard for this scene's DNS, internet and certificate. */
   egress(options?: EgressOptions): EgressConnector;
-  /** An https server, outside unless told. */
+  /** An https server outside, that would rather speak HTTP/2. */
   serveTls(listener: RequestListener, certificate?: TestCertificate): Promise<Listener>;
   serveHttp(listener: RequestListener, host: string): Promise<Listener>;
   serveTcp(onConnection: (socket: Socket) => void, host?: string, port?: number): Promise<Listener>;
@@ -89,8 +89,10 @@ export async function createScene(): Promise<Scene> {
       ends.push(() => egress.close());
       return egress;
     },
-    serveTls: ((listener, { key, cert } = certificate) =>
-      listen(createTlsServer({ key, cert }, listener), outside)) satisfies Scene['serveTls'],
+    serveTls: (listener, { key, cert } = certificate) => {
+      const server = createSecureServer({ key, cert, allowHTTP1: true });
+      return listen(server.on('request', listener as never), outside);
+    },
     serveHttp: (listener, host) => listen(createServer(listener), host),
     serveTcp: (onConnection, host = outside, port = 0) => listen(createTcpServer(onConnection), host, port),
     clear,
