@@ -132,6 +132,7 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
       CURSOR_KEYS: secrets.cursorKeys,
       PLAYBACK_KEYS: secrets.playbackKeys,
       UPLOAD_TOKEN_KEYS: secrets.uploadTokenKeys,
+      WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
       ADMIN_TOKEN: secrets.adminToken,
       INTERNAL_SECRET: secrets.internalSecret,
       ...(dns === undefined ? {} : { DNS_SERVERS: dns }),

@@ -12,6 +12,7 @@ const makers = {
   playbackKeys: newKeySet,
   uploadUrlKeys: newKeySet,
   uploadTokenKeys: newKeySet,
+  webhookSecretKeys: newKeySet,
   adminToken: newSecret,
   internalSecret: newSecret,
 };

@@ -57,6 +57,48 @@ export const videoEvent = z.object({
 });
 export type VideoEvent = z.infer<typeof videoEvent>;
 
+/** The body of `webhook.test`. */
+export const testEvent = z.object({
+  id: id('evt'),
+  type: z.literal('webhook.test'),
+  createdAt: timestamp,
+  projectId: id('prj'),
+  data: z.object({ test: z.literal(true) }),
+});
+
+/** Any body that is sent to an endpoint. */
+export const webhookEvent = z.union([testEvent, videoEvent]);
+export type WebhookEvent = z.infer<typeof webhookEvent>;
+
+export const webhookEndpoint = z
+  .object({
+    id: id('whe'),
+    url: z.string(),
+    events: z.array(z.enum(eventTypes)),
+    createdAt: timestamp,
+    /** Only when the endpoint is created or the secret is rotated. */
+    signingSecret: z.string().optional(),
+  })
+  .meta({ id: 'WebhookEndpoint' });
+export type WebhookEndpoint = z.infer<typeof webhookEndpoint>;
+
+export const webhookDelivery = z
+  .object({
+    id: id('del'),
+    eventId: id('evt'),
+    eventType: z.enum(eventTypes),
+    createdAt: timestamp,
+    status: z.enum(['pending', 'delivered', 'failed']),
+    attempts: z.int(),
+    lastStatus: z.int().nullable(),
+    lastAttemptAt: timestamp.nullable(),
+    nextAttemptAt: timestamp.nullable(),
+    lastError: z.string().nullable(),
+    redeliveryOf: z.string().nullable(),
+  })
+  .meta({ id: 'WebhookDelivery' });
+export type WebhookDelivery = z.infer<typeof webhookDelivery>;
+
 /** How the player of a project's videos looks, where the plan has white label. */
 export const branding = z.object({
   hideLogo: z.boolean(),

@@ -39,3 +39,4 @@ export {
 } from './delivery-machine.ts';
 export { signWebhook } from './webhook-signature.ts';
 export { newWebhookSecret, openWebhookSecret, sealWebhookSecret } from './webhook-secret.ts';
+export { breakerPause } from './endpoint-breaker.ts';

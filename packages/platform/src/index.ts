@@ -8,6 +8,7 @@ export {
   type EgressErrorCode,
   type EgressRequest,
 } from './egress/egress.ts';
+export { checkEgressUrl } from './egress/check-url.ts';
 export { createEgress, type EgressOptions } from './egress/guarded-egress.ts';
 export { runServices, startServices } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, logLevels, silentLogger } from './logger.ts';

@@ -115,3 +115,31 @@ export {
 } from './projects.ts';
 export { createSession, findSessionHolder, type SessionHolder, touchSession } from './sessions.ts';
 export { accountUsage, type AccountUsage } from './account-usage.ts';
+export {
+  createEndpoint,
+  deleteEndpoint,
+  endpointResource,
+  findEndpoint,
+  listEndpoints,
+  replaceSecret,
+} from './webhook-endpoints.ts';
+export {
+  deliveryResource,
+  fanOutEvent,
+  listDeliveries,
+  purgeWebhookLog,
+  queueTestEvent,
+  redeliver,
+} from './webhook-deliveries.ts';
+export {
+  attemptsUnderWay,
+  type AttemptResult,
+  claimDeliveries,
+  type ClaimedDelivery,
+  finishAttempts,
+  releaseClaims,
+  takeOverClaims,
+  webhookBacklog,
+  type WebhookWorker,
+} from './webhook-claims.ts';
+export { type BreakerChange } from './webhook-breakers.ts';

@@ -40,6 +40,13 @@ export const apiConfig = z.object({
   PLAYBACK_KEYS: keySetText,
   /** Signs upload tokens; unset: there are none (`503 upload_not_configured`). */
   UPLOAD_TOKEN_KEYS: keySetText.optional(),
+  /** Encrypts webhook signing secrets in the record; the webhooks service reads them with the same set. */
+  WEBHOOK_SECRET_KEYS: keySetText,
+  /** Takes webhook endpoints on this machine, over http too: for development. */
+  WEBHOOKS_ALLOW_LOOPBACK: z
+    .enum(['true', 'false'])
+    .default('false')
+    .transform((text) => text === 'true'),
   /** The shared admin token; unset: admin routes refuse every caller. */
   ADMIN_TOKEN: secret.optional(),
   /** What `X-Internal-Secret` must be. */

@@ -11,6 +11,7 @@ import { projectHandlers } from './projects/handlers.ts';
 import { uploadTokenHandlers } from './upload-tokens/handlers.ts';
 import { uploadHandlers } from './uploads/handlers.ts';
 import { videoHandlers } from './videos/handlers.ts';
+import { webhookHandlers } from './webhooks/handlers.ts';
 
 /** Every feature's handlers; the type checks that no operation of the route table is without one. */
 export const apiHandlers = (deps: FeatureDeps): ApiHandlers => ({
@@ -23,6 +24,7 @@ export const apiHandlers = (deps: FeatureDeps): ApiHandlers => ({
   ...uploadHandlers(deps),
   ...videoHandlers(deps),
   ...playbackHandlers(deps),
+  ...webhookHandlers(deps),
   ...adminHandlers(deps),
   ...internalHandlers(deps),
 });

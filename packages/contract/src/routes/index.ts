@@ -10,6 +10,8 @@ import { uploadTokenRoutes } from './upload-tokens.ts';
 import { uploadRoutes } from './uploads.ts';
 import { videoRoutes } from './videos.ts';
 
+import { webhookRoutes } from './webhooks.ts';
+
 export * from './route.ts';
 
 /** Every route of the API by its operation id: the one source of validation, documentation and client. */
@@ -23,6 +25,7 @@ export const routes = {
   ...uploadRoutes,
   ...videoRoutes,
   ...playbackRoutes,
+  ...webhookRoutes,
   ...adminRoutes,
   ...internalRoutes,
 };

@@ -137,6 +137,8 @@ const defaultConfig: ApiConfig = {
   CURSOR_KEYS: parseKeySet(`c1:${'c'.repeat(32)}`),
   PLAYBACK_KEYS: parseKeySet(`p1:${'p'.repeat(32)}`),
   UPLOAD_TOKEN_KEYS: parseKeySet(`u1:${'u'.repeat(32)}`),
+  WEBHOOK_SECRET_KEYS: parseKeySet(`w1:${'w'.repeat(32)}`),
+  WEBHOOKS_ALLOW_LOOPBACK: false,
   ADMIN_TOKEN: adminToken,
   INTERNAL_SECRET: internalSecret,
   DNS_SERVERS: [],

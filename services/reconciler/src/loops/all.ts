@@ -6,6 +6,7 @@ import {
   type Database,
   expireRows,
   expireUploads,
+  purgeWebhookLog,
   reapExpiredLeases,
   repairJobs,
   republishQueued,
@@ -45,6 +46,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     },
     purgeLoop(deps),
     orphanUploadsLoop({ store, objects, now }),
+    { name: 'purge-webhook-log', everyMs: 60 * second, run: () => purgeWebhookLog(store) },
     { name: 'expire-rows', everyMs: hour, run: () => expireRows(store) },
     ...(deps.chores ?? []),
   ];

@@ -1,0 +1,174 @@
+import { ProblemError, type WebhookDelivery } from '@millrace/contract';
+import { decideRedelivery, type DeliveryStatus, newId, type Position } from '@millrace/domain';
+import { type Queryable, type Transaction } from './db.ts';
+
+export interface DeliveryRow {
+  id: string;
+  eventId: string;
+  eventType: WebhookDelivery['eventType'];
+  createdAt: Date;
+  status: DeliveryStatus;
+  attempts: number;
+  lastStatus: number | null;
+  lastAttemptAt: Date | null;
+  nextAttemptAt: Date | null;
+  lastError: string | null;
+  redeliveryOf: string | null;
+}
+
+const columns = `d.id, d.event_id as "eventId", v.type as "eventType", d.created_at as "createdAt", d.status,
+  d.attempts, d.last_status as "lastStatus", d.last_attempt_at as "lastAttemptAt",
+  d.next_attempt_at as "nextAttemptAt", d.last_error as "lastError", d.redelivery_of as "redeliveryOf"`;
+const from = 'from webhook_deliveries d join events v on v.id = d.event_id';
+const now = `date_trunc('milliseconds', clock_timestamp())`;
+
+/** One row of the delivery log (decisions "Webhooks"). */
+export const deliveryResource = (row: DeliveryRow): WebhookDelivery => ({
+  ...row,
+  createdAt: row.createdAt.toISOString(),
+  lastAttemptAt: row.lastAttemptAt?.toISOString() ?? null,
+  nextAttemptAt: row.nextAttemptAt?.toISOString() ?? null,
+});
+
+/**
+ * Turns an event into deliveries: one for each endpoint of its project that was there when the event came about,
+ * and wants its type. Safe to repeat: an event reaches the queue of an endpoint once.
+ * @returns how many were added
+ */
+export async function fanOutEvent(tx: Transaction, eventId: string): Promise<number> {
+  const { rows } = await tx.query<{ endpointId: string }>(
+    `select e.id as "endpointId" from events v
+     join webhook_endpoints e on e.project_id = v.project_id and v.type = any (e.events)
+       and e.created_at <= v.created_at and e.deleted_at is null
+     where v.id = $1
+     for share of e`,
+    [eventId],
+    'webhook-subscribers',
+  );
+  if (rows.length === 0) return 0;
+  const { rowCount } = await tx.query(
+    `insert into webhook_deliveries (id, endpoint_id, event_id, created_at, next_attempt_at)
+     select id, endpoint_id, $1, ${now}, clock_timestamp() from unnest($2::text[], $3::text[]) as d (id, endpoint_id)
+     on conflict do nothing`,
+    [eventId, rows.map(() => newId('del')), rows.map(({ endpointId }) => endpointId)],
+    'webhook-fan-out',
+  );
+  return rowCount;
+}
+
+/** One page of an endpoint's log, newest first. */
+export async function listDeliveries(
+  db: Queryable,
+  endpointId: string,
+  { limit, after }: { limit: number; after: Position | null },
+): Promise<DeliveryRow[]> {
+  const { rows } = await db.query<DeliveryRow>(
+    `select ${columns} ${from}
+     where d.endpoint_id = $1 and ($2::timestamptz is null or (d.created_at, d.id) < ($2, $3))
+     order by d.created_at desc, d.id desc limit $4`,
+    [endpointId, after?.createdAt ?? null, after?.id ?? '', limit],
+    'deliveries-list',
+  );
+  return rows;
+}
+
+/** Queues a `webhook.test` event for one endpoint, whatever that subscribes to. */
+export async function queueTestEvent(
+  tx: Transaction,
+  input: { accountId: string; projectId: string; endpointId: string },
+): Promise<DeliveryRow> {
+  const { accountId, projectId, endpointId } = input;
+  const eventId = newId('evt');
+  const { rows } = await tx.query<{ now: Date }>(`select ${now} as now`);
+  const createdAt = rows[0]?.now ?? new Date();
+  const body = {
+    ...{ id: eventId, type: 'webhook.test', createdAt: createdAt.toISOString(), projectId },
+    data: { test: true },
+  };
+  await tx.query(
+    `insert into events (id, type, account_id, project_id, video_id, body, created_at)
+     values ($1, $2, $3, $4, null, $5, $6)`,
+    [eventId, body.type, accountId, projectId, Buffer.from(JSON.stringify(body)), createdAt],
+  );
+  return insertDelivery(tx, { endpointId, eventId, redeliveryOf: null });
+}
+
+async function insertDelivery(
+  tx: Transaction,
+  { endpointId, eventId, redeliveryOf }: { endpointId: string; eventId: string; redeliveryOf: string | null },
+): Promise<DeliveryRow> {
+  const id = newId('del');
+  await tx.query(
+    `insert into webhook_deliveries (id, endpoint_id, event_id, created_at, next_attempt_at, redelivery_of)
+     values ($1, $2, $3, ${now}, clock_timestamp(), $4)`,
+    [id, endpointId, eventId, redeliveryOf],
+  );
+  return mustRead(tx, id);
+}
+
+async function mustRead(tx: Transaction, id: string): Promise<DeliveryRow> {
+  const { rows } = await tx.query<DeliveryRow>(`select ${columns} ${from} where d.id = $1`, [id]);
+  const row = rows[0];
+  if (row === undefined) throw new Error(`delivery ${id} vanished under its lock`);
+  return row;
+}
+
+/**
+ * Sends a delivery's event once more (decisions "Webhooks"): one that waits becomes due now; one that is over gets
+ * a new delivery of the same event and the same bytes.
+ * @throws ProblemError `not_found`, `delivery_in_progress`
+ */
+export async function redeliver(
+  tx: Transaction,
+  { endpointId, deliveryId }: { endpointId: string; deliveryId: string },
+): Promise<DeliveryRow> {
+  // The lock keeps it from being claimed meanwhile.
+  const { rows } = await tx.query<{ eventId: string; status: DeliveryStatus }>(
+    `select event_id as "eventId", status from webhook_deliveries
+     where id = $1 and endpoint_id = $2 for update`,
+    [deliveryId, endpointId],
+  );
+  const delivery = rows[0];
+  if (delivery === undefined) throw new ProblemError('not_found');
+  const claims = await tx.query('select from webhook_claims where delivery_id = $1', [deliveryId]);
+  const { status, eventId } = delivery;
+  switch (decideRedelivery({ status, inFlight: claims.rowCount > 0 })) {
+    case 'refused':
+      throw new ProblemError('delivery_in_progress');
+    case 'again':
+      return insertDelivery(tx, { endpointId, eventId, redeliveryOf: deliveryId });
+    case 'now':
+      await tx.query('update webhook_deliveries set next_attempt_at = clock_timestamp() where id = $1', [
+        deliveryId,
+      ]);
+      await tx.query('notify millrace_webhooks');
+      return mustRead(tx, deliveryId);
+  }
+}
+
+/** How long the log and the bodies of events are kept (decisions "Webhooks"). */
+const kept = `interval '30 days'`;
+
+/**
+ * Forgets deliveries and events that are over and older than 30 days, some at a time.
+ * @returns how many rows went
+ */
+export async function purgeWebhookLog(db: Queryable, limit = 1_000): Promise<number> {
+  const deliveries = await db.query(
+    `delete from webhook_deliveries where id in (
+       select id from webhook_deliveries
+       where created_at < clock_timestamp() - ${kept} and status <> 'pending'
+       order by created_at limit $1 for update skip locked)`,
+    [limit],
+    'webhook-purge-deliveries',
+  );
+  const events = await db.query(
+    `delete from events where id in (
+       select id from events v where created_at < clock_timestamp() - ${kept}
+         and not exists (select from webhook_deliveries d where d.event_id = v.id)
+       order by created_at limit $1)`,
+    [limit],
+    'webhook-purge-events',
+  );
+  return deliveries.rowCount + events.rowCount;
+}
