@@ -25,7 +25,7 @@ export default {
     {
       ...common,
       displayName: 'unit',
-      roots: ['<rootDir>/packages', '<rootDir>/services', '<rootDir>/embedded', '<rootDir>/bench'],
+      roots: ['packages', 'services', 'embedded', 'bench', 'scripts'].map((folder) => `<rootDir>/${folder}`),
       testMatch: ['**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', '\\.int\\.test\\.ts$'],
     },

@@ -6,6 +6,10 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { isPageCurrent, readCoverage, type TestRun, unproven, writePage } from './contract-coverage/index.ts';
+
+/** Whether a statement of the contract without a test fails the run. */
+const EVERY_STATEMENT_NEEDS_A_TEST: boolean = false;
 
 interface Outcome {
   name: string;
@@ -52,7 +56,7 @@ const check = (command: string, args: string[]) => async () => {
   return { passed: 1 - failed, failed, skipped: 0 };
 };
 
-interface JestResult {
+interface JestResult extends TestRun {
   success: boolean;
   numPassedTests: number;
   numFailedTests: number;
@@ -60,7 +64,7 @@ interface JestResult {
   numTodoTests: number;
   numFailedTestSuites: number;
   numRuntimeErrorTestSuites: number;
-  testResults: { name: string; startTime: number; endTime: number }[];
+  testResults: (TestRun['testResults'][number] & { name: string; startTime: number; endTime: number })[];
 }
 
 const SLOWEST_SHOWN = 5;
@@ -74,6 +78,8 @@ function showSlowest({ testResults }: JestResult): void {
   }
 }
 
+const results: JestResult[] = [];
+
 /** Runs one jest project. A suite that cannot even load, or an exit code that jest does not explain, is a failure. */
 const suite = (name: string, patterns: readonly string[]) => async () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-jest-'));
@@ -84,6 +90,7 @@ const suite = (name: string, patterns: readonly string[]) => async () => {
       NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning',
     });
     const result = JSON.parse(readFileSync(output, 'utf8')) as JestResult;
+    results.push(result);
     showSlowest(result);
     const broken = result.numRuntimeErrorTestSuites;
     const failed = result.numFailedTests + broken;
@@ -100,6 +107,33 @@ const suite = (name: string, patterns: readonly string[]) => async () => {
   }
 };
 
+/**
+ * Holds the contract's statements against the tests that ran. When all that is claimed was proven, it writes
+ * `docs/contract-coverage.md`; in CI the page must be right already.
+ */
+function contractCoverage(): string[] {
+  const coverage = readCoverage();
+  const { statements, uncovered } = coverage;
+  console.log(`${uncovered.length} of ${statements.length} statements of the contract have no test.`);
+  const complaints = unproven(coverage, results);
+  if (EVERY_STATEMENT_NEEDS_A_TEST) complaints.push(...uncovered.map(({ id }) => `${id}: has no test`));
+  if (process.env['CI'] !== 'true' && complaints.length === 0) writePage(coverage);
+  else if (!isPageCurrent(coverage)) complaints.push('docs/contract-coverage.md is not what the tests say');
+  return complaints;
+}
+
+const coverageCheck = () => {
+  let complaints: string[];
+  try {
+    complaints = contractCoverage();
+  } catch (error) {
+    complaints = [error instanceof Error ? error.message : String(error)];
+  }
+  for (const complaint of complaints) console.error(complaint);
+  const failed = complaints.length === 0 ? 0 : 1;
+  return Promise.resolve({ passed: 1 - failed, failed, skipped: 0 });
+};
+
 const args = process.argv.slice(2);
 const patterns = args.filter((arg) => !arg.startsWith('--'));
 const outcomes: Outcome[] = [];
@@ -107,8 +141,13 @@ if (patterns.length === 0) {
   for (const [name, command, commandArgs] of checks)
     outcomes.push(await timed(name, check(command, commandArgs)));
 }
-if (!args.includes('--checks')) {
+if (args.includes('--checks')) {
+  // A run of every suite looks at the page when it knows what passed.
+  const page = [join('scripts', 'contract-coverage.ts'), '--check'];
+  outcomes.push(await timed('contract', check(process.execPath, page)));
+} else {
   for (const name of suites) outcomes.push(await timed(name, suite(name, patterns)));
+  if (patterns.length === 0) outcomes.push(await timed('contract', coverageCheck));
 }
 
 const sum = (key: 'passed' | 'failed' | 'skipped'): number =>
