@@ -10,7 +10,7 @@ export function matchesHash(secret: string, hash: Buffer): boolean {
   return actual.length === hash.length && timingSafeEqual(actual, hash);
 }
 
-/** A new API key (decisions "Authentication"): `svk_<id part>_<secret>`. Only the secret's hash is stored. */
+/** A new API key (contract KEY-003): `svk_<id part>_<secret>`. Only the secret's hash is stored. */
 export function newApiKey(now: Date): { id: string; prefix: string; value: string; secretHash: Buffer } {
   const id = newId('key', now);
   const prefix = `svk_${id.slice('key_'.length)}`;

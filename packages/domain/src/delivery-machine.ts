@@ -4,7 +4,7 @@ export type DeliveryStatus = 'pending' | 'delivered' | 'failed';
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
-/** After tries 1 to 7; the eighth is the last (decisions "Webhooks"). */
+/** After tries 1 to 7; the eighth is the last (contract WHD-405). */
 const waits = [10 * second, minute, 5 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * hour];
 const jitter = 0.1;
 const longestRetryAfter = hour;
@@ -49,7 +49,7 @@ export type RedeliveryDecision =
   /** `delivery_in_progress` */
   | 'refused';
 
-/** What a customer's redelivery of a delivery means (decisions "Webhooks"). */
+/** What a customer's redelivery of a delivery means (contract WHE-216 to WHE-219). */
 export function decideRedelivery(delivery: {
   status: DeliveryStatus;
   inFlight: boolean;

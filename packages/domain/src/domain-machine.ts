@@ -12,7 +12,7 @@ export interface DomainState {
 const lapseMs = 7 * 86_400_000;
 
 /**
- * How a domain moves by one look-up (decisions "Accounts"): the record verifies it, whoever asked. Without the
+ * How a domain moves by one look-up (contract DOM-101 to DOM-104): the record verifies it, whoever asked. Without the
  * record a customer's own look-up changes nothing; the daily check counts from its first miss and after 7 days
  * lets a verified domain lapse.
  */

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 
-/** Every id type prefix (contract "Conventions"; decisions.md "Conventions"). */
+/** Every id type prefix (contract CNV-002). */
 export type IdPrefix =
   | 'acc'
   | 'usr'

@@ -3,7 +3,7 @@ const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/g;
 const longestTitle = 200;
 
 /**
- * The title of a new video (decisions, "Uploads"): the given one, else the file's name without its ending
+ * The title of a new video (contract UPL-203): the given one, else the file's name without its ending
  * (control characters become spaces, cut to 200 characters), else `Untitled`.
  */
 export function titleOf({

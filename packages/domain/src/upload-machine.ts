@@ -51,7 +51,7 @@ const uploadTransitions: readonly Row[] = [
 ];
 
 /**
- * Decides one move of an upload, so that complete, cancel and expiry exclude each other (decisions, "Uploads").
+ * Decides one move of an upload, so that complete, cancel and expiry exclude each other (contract UPL-236).
  * Pure: the caller holds the upload's row lock.
  */
 export function decideUpload(upload: UploadSituation, trigger: UploadTrigger): UploadDecision {

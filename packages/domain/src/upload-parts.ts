@@ -2,7 +2,7 @@ import { type FieldError } from '@millrace/contract';
 import { createHash } from 'node:crypto';
 
 const mebibyte = 1024 * 1024;
-/** Sizes of parts: a multiple of the step within the bounds (decisions, "Uploads"). */
+/** Sizes of parts: a multiple of the step within the bounds (contract UPL-005). */
 const partStep = 8 * mebibyte;
 const smallestPart = 16 * mebibyte;
 const largestPart = 64 * mebibyte;

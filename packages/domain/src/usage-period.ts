@@ -7,7 +7,7 @@ export interface UsagePeriod {
 
 /**
  * The usage period that an instant lies in: from 00:00 UTC on the account's anchor day of a month, or that
- * month's last day when it is shorter, to the next such day (decisions.md "Videos, holds, plans").
+ * month's last day when it is shorter, to the next such day (contract MET-001).
  *
  * @param anchorDay 1 to 31
  */

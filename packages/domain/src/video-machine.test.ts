@@ -36,7 +36,7 @@ const move = (
   }) as VideoDecision;
 const stay: VideoDecision = { kind: 'stay' };
 
-/** The contract's table and the decisions on holds, row by row; every pair that is not here is refused. */
+/** The contract's tables of moves and of holds, row by row; every pair that is not here is refused. */
 const rows: [from: VideoStatus, trigger: string, holds: ActiveHold[], expected: VideoDecision][] = [
   ['uploading', 'accepted', [], move('processing')],
   ['uploading', 'rejected', [], move('failed', 'video.failed')],

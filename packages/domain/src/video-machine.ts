@@ -1,6 +1,6 @@
 import { type ErrorCode, type EventType, type Failure, type VideoStatus } from '@millrace/contract';
 
-/** Everything that can move a video (contract "States and transitions"; decisions on holds and retry). */
+/** Everything that can move a video (contract "States and transitions"). */
 export type VideoTrigger =
   | { type: 'complete_accepted' }
   | { type: 'complete_rejected'; failure: Failure }

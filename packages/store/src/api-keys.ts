@@ -17,7 +17,7 @@ export interface ApiKeyRow {
 
 const columns = `id, name, scope, prefix, created_at as "createdAt", last_used_at as "lastUsedAt",
   expires_at as "expiresAt", revoked_at as "revokedAt"`;
-/** Neither revoked nor expired (decisions "Authentication"). */
+/** Neither revoked nor expired (contract AUT-001). */
 const maximumActive = 50;
 
 /** The API key resource; the value is never in it. */

@@ -1,6 +1,6 @@
 import { type Queryable, type Transaction } from './db.ts';
 
-/** What an `Idempotency-Key` belongs to: account, method and concrete path (decisions "Uploads"). */
+/** What an `Idempotency-Key` belongs to: account, method and concrete path (contract IDK-003). */
 export interface IdempotencyScope {
   accountId: string;
   method: string;

@@ -20,7 +20,7 @@ export const planColumns = `pl.id as "plId", pl.name as "plName", pl.verified_do
   pl.projects as "plProjects", pl.max_quality as "plMaxQuality", pl.white_label as "plWhiteLabel",
   pl.max_file_bytes as "plMaxFileBytes", pl.max_source_seconds as "plMaxSourceSeconds"`;
 
-/** The plan whose limits an account `a` has: `canceled` has free's (decisions, "Videos, holds, plans"). */
+/** The plan whose limits an account `a` has: `canceled` has free's (contract ACC-103). */
 export const limitingPlanId = `case when a.plan_status = 'canceled' then 'free' else a.plan_id end`;
 
 /** Joins an account `a` to the plan whose limits it has. */

@@ -41,7 +41,7 @@ interface PlaybackStateRow extends AccountStateRow, Pick<ProjectRow, 'branding'>
 
 /**
  * What the CDN needs to know of a video: its state, its account's and its project's, of one moment. A deleted video is
- * answered for 30 days (decisions, "Playback"); null when there is none.
+ * answered for 30 days (contract CDN-335); null when there is none.
  */
 export async function readPlaybackState(
   db: Queryable,

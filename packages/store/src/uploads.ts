@@ -147,7 +147,7 @@ function assertRoom(usage: LockedUsage): void {
   full(usage.uploadMs, usage.uploadLimitMs, 'upload seconds per period');
 }
 
-/** Closed uploads are remembered for 30 days (decisions, "Uploads"). */
+/** Closed uploads are remembered for 30 days (contract UPL-237). */
 const remembered = `(closed_at is null or closed_at > clock_timestamp() - interval '30 days')`;
 
 /** An upload of a project, open or closed; null when there is none. */

@@ -23,7 +23,7 @@ interface UsageRow extends LockedUsage {
 
 /**
  * Locks an account's usage row, making it when it is missing and beginning the next period when the old one is
- * over, by database time. Every limit is checked under this lock (decisions.md "Videos, holds, plans"); it
+ * over, by database time. Every limit is checked under this lock (contract LIM-104); it
  * comes after the video's row lock and before the job's.
  */
 export async function lockUsage(tx: Transaction, accountId: string): Promise<LockedUsage> {

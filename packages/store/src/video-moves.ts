@@ -201,7 +201,7 @@ async function cancelEncoding(tx: Transaction, videoId: string): Promise<void> {
 
 /**
  * Marks a video's objects for the sweep. Objects under a legal hold stay until it is lifted, which calls this
- * again (decisions, "Videos, holds, plans").
+ * again (contract VID-113, VID-114).
  */
 export async function doomObjects(
   tx: Transaction,

@@ -44,7 +44,7 @@ const columns = `v.id, v.project_id as "projectId", v.account_id as "accountId",
   v.current_job_id as "currentJobId", v.index_key as "indexKey", v.created_at as "createdAt",
   v.updated_at as "updatedAt", v.ready_at as "readyAt", v.deleted_at as "deletedAt", p.max_quality as "maxQuality"`;
 
-/** `canceled` accounts have the free plan's limits (decisions, "Videos, holds, plans"). */
+/** `canceled` accounts have the free plan's limits (contract ACC-103). */
 const from = `from videos v
   join accounts a on a.id = v.account_id
   join plans p on p.id = ${limitingPlanId}`;
@@ -118,7 +118,7 @@ export async function lockVideo(tx: Transaction, videoId: string): Promise<Video
   return rows[0] ?? null;
 }
 
-/** Filters of the video list (decisions, "Routes beside the contract's"). */
+/** Filters of the video list (contract VID-202 to VID-206). */
 export interface VideoFilters {
   status?: VideoStatus | undefined;
   /** Literal part of the title, in any case. */

@@ -12,7 +12,7 @@ import {
 import { createHash } from 'node:crypto';
 import { type IncomingHttpHeaders } from 'node:http';
 
-/** How long a twin waits for the one that runs (decisions "Uploads"). */
+/** How long a twin waits for the one that runs (contract IDK-006). */
 const twinWaitMs = 30_000;
 const pollMs = 100;
 

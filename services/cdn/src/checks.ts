@@ -63,7 +63,7 @@ interface PageAdmission {
 }
 
 /**
- * The same for the embed page, with two differences (decisions: "Playback"): the same token may come twice, since
+ * The same for the embed page, with two differences (contract EMB-202, EMB-207): the same token may come twice, since
  * the dashboard appends it; and without an origin it passes, since browsers send none with a frame's first request
  * and `frame-ancestors` keeps other pages out.
  */

@@ -8,7 +8,7 @@ import { type ErrorCode } from '../errors.ts';
 export type AuthKind = 'key' | 'session' | 'upload_token' | 'admin' | 'internal';
 
 /**
- * Which browsers may read the answer (decisions "Uploads"): `dashboard` origins with credentials, `https`
+ * Which browsers may read the answer (contract "Browsers on other origins"): `dashboard` origins with credentials, `https`
  * any https origin without, `any` everybody.
  */
 export type CorsPolicy = 'dashboard' | 'https' | 'any';
@@ -93,7 +93,7 @@ export type AnswerOf<R extends RouteDefinition> = R['response'] extends { body: 
 export const isInternal = (route: RouteDefinition): boolean =>
   route.auth.includes('admin') || route.auth.includes('internal');
 
-/** Query of lists that grow (decisions "Conventions"). */
+/** Query of lists that grow (contract "Lists"). */
 export const pageQuery = {
   limit: z
     .string()

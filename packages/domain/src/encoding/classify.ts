@@ -24,7 +24,7 @@ const failure = (kind: FailureKind, message: string): SourceFailure => ({
 const readFormats = 'MP4, MOV, WebM, Matroska, MPEG-TS, MPEG-PS, AVI or FLV';
 
 /**
- * The verdict that the first bytes allow (decisions.md "Encoding"): null when the file may be probed.
+ * The verdict that the first bytes allow (contract "Encoding"): null when the file may be probed.
  * `contentTypes` are those that an upload token bound; MP4 and QuickTime are one family, Matroska and WebM
  * another. An empty list binds nothing.
  */

@@ -32,7 +32,7 @@ const standardRates: readonly Rational[] = [
 ];
 
 /**
- * The output's rate (decisions.md "Encoding"): the source's up to 60, above that a whole fraction of it; a
+ * The output's rate (contract ENC-006, ENC-007): the source's up to 60, above that a whole fraction of it; a
  * variable rate becomes the nearest constant one that keeps every picture within one frame of its time.
  * Under one picture a second pictures are repeated, so that segments keep their length.
  * `ticks` are the times of the pictures, rising, from the first that decodes.

@@ -22,7 +22,7 @@ const even = (value: number): number => Math.max(2, 2 * Math.round(value / 2));
 const evenDown = (value: number): number => Math.max(2, 2 * Math.floor(value / 2));
 
 /**
- * The rung rule (decisions.md "Encoding"): quality Q is the 16:9 box Q·16/9 × Q, turned to the source's
+ * The rung rule (contract ENC-001 to ENC-004): quality Q is the 16:9 box Q·16/9 × Q, turned to the source's
  * orientation; the source has Q when scaling it to fit that box needs no enlargement. `display` is the
  * displayed size, pixel shape and rotation applied. Sizes are even. A source smaller than every box gets one
  * rendition at its own size, named 360p. By rising quality, none above `maxQuality`.

@@ -9,7 +9,7 @@ const video = (container: SourceContainer): Sniffed => ({ kind: 'video', contain
 
 /**
  * Says by its first bytes what a file is: name and declared type are not looked at. Text that a demuxer
- * would follow to other files is told apart, so that it is never opened (decisions.md "Encoding").
+ * would follow to other files is told apart, so that it is never opened (contract ENC-019).
  */
 export function sniffContainer(head: Buffer): Sniffed {
   if (head.length === 0) return { kind: 'empty' };

@@ -11,7 +11,7 @@ const exposedHeaders = 'Retry-After, X-Request-Id';
 const preflightSeconds = '600';
 
 /**
- * Answers for one path: which browsers may call and read it (decisions "Uploads"). Headers go on every answer,
+ * Answers for one path: which browsers may call and read it (contract "Browsers on other origins"). Headers go on every answer,
  * refusals too, so that a page sees the code.
  */
 export function corsFor(

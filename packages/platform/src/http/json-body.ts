@@ -1,7 +1,7 @@
 import { ProblemError } from '@millrace/contract';
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** The largest JSON body, in bytes (decisions "Conventions"). */
+/** The largest JSON body, in bytes (contract CNV-021). */
 const maximumBytes = 1024 * 1024;
 /** Deeper nesting serves nobody and would exhaust the stack of whoever walks it. */
 const maximumDepth = 64;

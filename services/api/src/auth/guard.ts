@@ -23,7 +23,7 @@ const sessionCookie = 'svc_session';
 
 /**
  * Who may call a customer's route: 401, then the ban, then 404 outside the caller's project, then the scope
- * (decisions "Conventions"). Everything is read from the record for each request, so that a revoked key or a ban
+ * (contract AUT-010). Everything is read from the record for each request, so that a revoked key or a ban
  * counts at once. A Bearer credential beats a cookie.
  */
 export function createCustomerGuard(deps: GuardDeps): Guard {
@@ -104,7 +104,7 @@ async function sessionContext(
 }
 
 /**
- * Whether another site may have made the browser send this (decisions "Authentication"): a call that changes
+ * Whether another site may have made the browser send this (contract SES-005): a call that changes
  * something, from an origin that is neither the dashboard's nor the API's own.
  */
 function isForged({ config }: GuardDeps, { method, headers }: GuardedRequest): boolean {

@@ -5,7 +5,7 @@ import { type AdminCaller } from '../calls.ts';
 import { type ApiConfig } from '../config.ts';
 import { bearerOf } from './credentials.ts';
 
-/** Who may call the team's and the services' own routes, on their own port (decisions "Authentication"). */
+/** Who may call the team's and the services' own routes, on their own port (contract ADM-001 to ADM-004). */
 export function createInternalGuard(config: Pick<ApiConfig, 'ADMIN_TOKEN' | 'INTERNAL_SECRET'>): Guard {
   const adminHash = config.ADMIN_TOKEN === undefined ? null : hashOf(config.ADMIN_TOKEN);
   const internalHash = hashOf(config.INTERNAL_SECRET);

@@ -12,7 +12,7 @@ export const uploadClaimsOf = ({ config }: Pick<TokenDeps, 'config'>, bearer: st
   config.UPLOAD_TOKEN_KEYS === undefined ? null : verifyUploadToken(bearer, config.UPLOAD_TOKEN_KEYS);
 
 /**
- * A browser with an upload token (decisions "Uploads"): it starts one upload before the token's expiry and
+ * A browser with an upload token (contract UPT-210 to UPT-223): it starts one upload before the token's expiry and
  * completes that upload as long as it is open, from a page of the token's domain.
  *
  * @throws ProblemError `unauthorized`, `account_banned`, `not_found`, `origin_missing`, `domain_mismatch`,

@@ -8,7 +8,7 @@ const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
  * The one spelling under which a host name is stored and compared: lower-case punycode without a final dot
- * (decisions "Accounts").
+ * (contract DOM-203, DOM-204).
  * @throws ProblemError `invalid_request` for addresses, ports, single labels, public suffixes and what is no name
  */
 export function normalizeHostname(text: string, path = 'hostname'): string {

@@ -8,7 +8,7 @@ import { type StartInput, startUpload, TokenSpentError, uploadResource } from '.
 
 /**
  * Starts the one upload of an upload token. The first success spends it; the same body again gets the same
- * upload while that is open (decisions "Uploads").
+ * upload while that is open (contract UPT-215 to UPT-218).
  *
  * @throws ProblemError `unauthorized` when it was spent with another body, `upload_closed`, `invalid_request`
  *   for a content type and `plan_limit_reached` for a size that the token does not allow, and what `startUpload`

@@ -9,7 +9,7 @@ export interface PolicyOptions {
 }
 
 /**
- * The headers that keep a page within its bounds (decisions: "Playback"). No inline script or style, no request
+ * The headers that keep a page within its bounds (contract EMB-203 to EMB-206). No inline script or style, no request
  * but to the CDN itself; `blob:` is what media source extensions play from. The referrer must be sent: it is all
  * that tells the CDN of the player's requests where they come from.
  */

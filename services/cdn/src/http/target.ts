@@ -3,7 +3,7 @@ import { qualities, type Quality } from '@millrace/contract';
 /** What a path asks for. The kinds name the route in metrics too. */
 type TargetKind = 'master' | 'media' | 'iframes' | 'init' | 'segment' | 'file';
 
-/** A path of a video file that can be served (decisions: "Playback", paths), taken apart. */
+/** A path of a video file that can be served (contract "CDN routes"), taken apart. */
 export interface Target {
   kind: TargetKind;
   videoId: string;

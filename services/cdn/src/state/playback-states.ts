@@ -11,7 +11,7 @@ import { createTailProgress } from './confirmation.ts';
 import { type Confirmation, keepNewer, type Known, KnownStates, newer } from './known-states.ts';
 import { type RecordClient } from './record-client.ts';
 
-/** States are believed for this long after their last confirmation (decisions: "Playback"). */
+/** States are believed for this long after their last confirmation (contract CDN-339). */
 const believedMs = 60_000;
 /** Past this age, three heartbeats missed, a state is read again by the internal route while it is used. */
 const refreshMs = 15_000;

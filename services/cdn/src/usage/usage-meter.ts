@@ -23,7 +23,7 @@ type View = PlaybackUsageMessage['views'][number];
 
 /**
  * Counts watched time: a video segment once per token, address and segment number, in whatever quality, when
- * half of its bytes were sent, ranges summed (decisions: "Videos, holds, plans").
+ * half of its bytes were sent, ranges summed (contract MET-005, MET-006).
  */
 export interface UsageMeter {
   /** How many bytes of the segment this viewer lacks before it counts; 0 when it counts already. */

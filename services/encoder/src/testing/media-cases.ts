@@ -97,7 +97,7 @@ export const familiesOf = {
 
 export const mediaPath = (file: string): string => fileURLToPath(new URL(file, folder));
 
-/** `failure.code` of each neutral kind (decisions.md "Encoding"). */
+/** `failure.code` of each neutral kind (contract "Encoding"). */
 export const codeOfKind: Readonly<Record<string, string>> = {
   empty: 'invalid_file',
   not_media: 'invalid_file',
