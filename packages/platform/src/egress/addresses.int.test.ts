@@ -15,19 +15,16 @@ import {
 let scene: Scene;
 /** The receiver on the internet, and whatever listens inside on the same port. */
 let receiver: Listener;
-let traps: Listener[];
+let traps: readonly Listener[];
 
 beforeAll(async () => (scene = await createScene()));
 afterEach(() => scene.clear());
 afterAll(() => scene.close());
 
 async function setTraps(): Promise<number> {
-  receiver = await scene.serveTls((_request, response) =>
+  ({ receiver, traps } = await scene.serveTlsBesideTraps((_request, response) =>
     response.writeHead(200, { connection: 'close' }).end(),
-  );
-  traps = await Promise.all(
-    [inside, '::1'].map((host) => scene.serveTcp((socket) => socket.destroy(), host, receiver.port)),
-  );
+  ));
   return receiver.port;
 }
 const trapped = (): number => traps.reduce((sum, trap) => sum + trap.connections, 0);

@@ -1,7 +1,6 @@
-import { type IncomingMessage } from 'node:http';
 import { type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestCertificate, waitFor } from '@millrace/testing';
+import { waitFor } from '@millrace/testing';
 import { connectGuarded } from './guarded-connect.ts';
 import { readTarget } from './target.ts';
 import { createScene, inside, outside, post, type Scene } from './testing/scene.ts';
@@ -13,97 +12,7 @@ afterEach(() => scene.clear());
 afterAll(() => scene.close());
 
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
-/** The name that the client's TLS asked for. */
-const sniOf = (request: IncomingMessage): unknown => Reflect.get(request.socket, 'servername');
 const answerEach = (socket: Socket): unknown => socket.on('data', () => socket.write(ok));
-
-describe('TLS', () => {
-  it('asks for the host’s name and has it proved, whatever address it leads to', async () => {
-    const asked: unknown[] = [];
-    const receiver = await scene.serveTls((request, response) => {
-      asked.push([sniOf(request), request.headers.host]);
-      response.end();
-    });
-    scene.dns.set('other.example', 'A', [outside]);
-    const guard = scene.egress();
-    expect(await guard.send(post(`https://HOOK.example:${receiver.port}/`))).toMatchObject({ status: 200 });
-    await expect(guard.send(post(`https://other.example:${receiver.port}/`))).rejects.toMatchObject({
-      code: 'tls_failed',
-      message: "no TLS that proves the host's name (ERR_TLS_CERT_ALTNAME_INVALID)",
-    });
-    expect(asked).toEqual([['hook.example', `hook.example:${receiver.port}`]]);
-  });
-
-  it('asks without the final dot of a name', async () => {
-    const asked: unknown[] = [];
-    const receiver = await scene.serveTls((request, response) => {
-      asked.push(sniOf(request));
-      response.end();
-    });
-    expect(await scene.egress().send(post(`https://hook.example.:${receiver.port}/`))).toMatchObject({
-      status: 200,
-    });
-    expect(asked).toEqual(['hook.example']);
-  });
-
-  it('has an address in the URL proved as an address', async () => {
-    const receiver = await scene.serveTls((_request, response) => response.end());
-    expect(await scene.egress().send(post(`https://${outside}:${receiver.port}/`))).toMatchObject({
-      status: 200,
-    });
-    const named = await scene.serveTls(
-      (_request, response) => response.end(),
-      await createTestCertificate('DNS:hook.example'),
-    );
-    await expect(scene.egress().send(post(`https://${outside}:${named.port}/`))).rejects.toMatchObject({
-      code: 'tls_failed',
-    });
-  });
-
-  it('carries HTTP/1.1, whatever else is offered', async () => {
-    const versions: string[] = [];
-    const receiver = await scene.serveTls((request, response) => {
-      versions.push(request.httpVersion);
-      response.end();
-    });
-    await scene.egress().send(post(`https://hook.example:${receiver.port}/`));
-    expect(versions).toEqual(['1.1']);
-  });
-
-  it('trusts nobody but the authorities, even when the environment says so', async () => {
-    const receiver = await scene.serveTls(
-      (_request, response) => response.end(),
-      await createTestCertificate('DNS:hook.example'),
-    );
-    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-    try {
-      await expect(scene.egress().send(post(`https://hook.example:${receiver.port}/`))).rejects.toMatchObject(
-        { code: 'tls_failed' },
-      );
-    } finally {
-      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-    }
-  });
-
-  it.each([
-    ['closes', (socket: Socket) => socket.destroy()],
-    ['speaks no TLS', (socket: Socket) => socket.end('220 mail.example ESMTP\r\n')],
-  ])('fails with a server that %s', async (_what, onConnection) => {
-    const server = await scene.serveTcp(onConnection);
-    await expect(scene.egress().send(post(`https://hook.example:${server.port}/`))).rejects.toMatchObject({
-      code: 'tls_failed',
-    });
-  });
-
-  it('is not begun where nobody listens', async () => {
-    const server = await scene.serveTcp(() => undefined);
-    await scene.clear();
-    await expect(scene.egress().send(post(`https://hook.example:${server.port}/`))).rejects.toMatchObject({
-      code: 'connect_failed',
-      message: 'could not connect (ECONNREFUSED)',
-    });
-  });
-});
 
 describe('a kept connection', () => {
   it('carries the next exchange of its origin, and another one those at the same time', async () => {
@@ -117,8 +26,7 @@ describe('a kept connection', () => {
   });
 
   it('goes on leading to the address it was checked for, when the name has moved inside', async () => {
-    const receiver = await scene.serveTls((_request, response) => response.end());
-    const trap = await scene.serveTcp((socket) => socket.destroy(), inside, receiver.port);
+    const { receiver, traps } = await scene.serveTlsBesideTraps((_request, response) => response.end());
     const guard = scene.egress();
     const url = `https://hook.example:${receiver.port}/`;
     await guard.send(post(url));
@@ -127,7 +35,7 @@ describe('a kept connection', () => {
     scene.dns.set('hook.example', 'A', [outside]);
     expect(kept).toMatchObject({ status: 'fulfilled' });
     expect(fresh).toMatchObject({ status: 'rejected', reason: { code: 'address_refused' } });
-    expect([receiver.connections, trap.connections]).toEqual([1, 0]);
+    expect([receiver, ...traps].map(({ connections }) => connections)).toEqual([1, 0, 0]);
   });
 
   it('does not free its URL from the rules', async () => {
@@ -174,22 +82,21 @@ describe('a kept connection', () => {
     await waitFor(() => server.sockets.size === 0, { timeoutMs: 3_000 });
   });
 
-  it('is not ended by the deadline of an exchange that it carried before', async () => {
-    const answers = [() => Promise.resolve(), () => new Promise((resolve) => setTimeout(resolve, 200))];
-    const server = await scene.serveTcp(
-      (socket) =>
-        socket.on(
-          'data',
-          () =>
-            void answers
-              .shift()?.()
-              .then(() => socket.write(ok)),
-        ),
-      inside,
-    );
+  it('is not ended by the deadline or the signal of an exchange that it carried before', async () => {
+    const before = new AbortController();
+    let requests = 0;
+    const server = await scene.serveTcp((socket) => {
+      socket.on('data', () => {
+        requests += 1;
+        if (requests === 1) return void socket.write(ok);
+        before.abort();
+        setTimeout(() => socket.write(ok), 200);
+      });
+    }, inside);
     const guard = scene.egress({ loopback: true });
-    await guard.send(post(`http://127.0.0.1:${server.port}/`, { timeoutMs: 100 }));
-    expect(await guard.send(post(`http://127.0.0.1:${server.port}/`))).toMatchObject({ status: 200 });
+    const url = `http://127.0.0.1:${server.port}/`;
+    await guard.send(post(url, { timeoutMs: 100, signal: before.signal }));
+    expect(await guard.send(post(url))).toMatchObject({ status: 200 });
     expect(server.connections).toBe(1);
   });
 

@@ -50,7 +50,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     const room = this.#limit - this.#length;
-    this.#chunks.push(chunk.subarray(0, room));
+    this.#chunks.push(chunk);
     this.#length += Math.min(chunk.length, room);
     if (chunk.length <= room) return;
     this.#answer(true);
@@ -67,6 +67,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
 
   #answer(truncated: boolean): void {
     if (this.#status === null) return;
+    // Cuts what is over the length.
     const body = Buffer.concat(this.#chunks, this.#length);
     this.#chunks = [];
     this.#resolve({ status: this.#status, headers: this.#headers, body, truncated });

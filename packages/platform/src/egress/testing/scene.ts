@@ -35,6 +35,8 @@ export interface Scene {
   egress(options?: EgressOptions): EgressConnector;
   /** An https server outside, that would rather speak HTTP/2. */
   serveTls(listener: RequestListener, certificate?: TestCertificate): Promise<Listener>;
+  /** The same, with traps on its port inside: whoever connects there was not guarded. */
+  serveTlsBesideTraps(listener: RequestListener): Promise<{ receiver: Listener; traps: readonly Listener[] }>;
   serveHttp(listener: RequestListener, host: string): Promise<Listener>;
   serveTcp(onConnection: (socket: Socket) => void, host?: string, port?: number): Promise<Listener>;
   /** Ends the servers and guards of one test. */
@@ -73,6 +75,17 @@ export async function createScene(): Promise<Scene> {
     };
   }
 
+  const serveTls = (listener: RequestListener, { key, cert } = certificate): Promise<Listener> => {
+    const server = createSecureServer({ key, cert, allowHTTP1: true });
+    return listen(server.on('request', listener as never), outside);
+  };
+  const trap = (host: string, port: number): Promise<Listener> =>
+    listen(
+      createTcpServer((socket) => socket.destroy()),
+      host,
+      port,
+    );
+
   const clear = async (): Promise<void> => {
     for (const end of ends.splice(0).reverse()) await end();
   };
@@ -89,9 +102,15 @@ export async function createScene(): Promise<Scene> {
       ends.push(() => egress.close());
       return egress;
     },
-    serveTls: (listener, { key, cert } = certificate) => {
-      const server = createSecureServer({ key, cert, allowHTTP1: true });
-      return listen(server.on('request', listener as never), outside);
+    serveTls,
+    serveTlsBesideTraps: async (listener) => {
+      for (;;) {
+        const receiver = await serveTls(listener);
+        const made = await Promise.allSettled([inside, '::1'].map((host) => trap(host, receiver.port)));
+        const traps = made.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+        // The port was free outside; somebody may have it inside.
+        if (traps.length === made.length) return { receiver, traps };
+      }
     },
     serveHttp: (listener, host) => listen(createServer(listener), host),
     serveTcp: (onConnection, host = outside, port = 0) => listen(createTcpServer(onConnection), host, port),
