@@ -25,6 +25,7 @@ export {
   type GuardedRequest,
   type Handler,
 } from './http/call.ts';
+export { clientIp, clientNetwork } from './http/client-ip.ts';
 export { createHttpServer, type HttpServer, type HttpServerOptions } from './http/server.ts';
 export { createOpsServer, type OpsServer } from './ops-server.ts';
 export { isPublicAddress } from './dns/public-address.ts';

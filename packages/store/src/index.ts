@@ -143,3 +143,4 @@ export {
   type WebhookWorker,
 } from './webhook-claims.ts';
 export { type BreakerChange } from './webhook-breakers.ts';
+export { createRateWindows, type RateWindows } from './rate-windows.ts';

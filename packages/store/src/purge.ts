@@ -81,15 +81,15 @@ export async function unknownUploads(
 }
 
 /**
- * Removes rows past their retention: events (and so delivery bodies) 30 days, idempotency results 24 hours,
- * expired sessions, keys revoked 30 days ago. Returns how many went.
+ * Removes rows past their retention: idempotency results 24 hours, expired sessions, keys revoked 30 days ago, rate
+ * windows that are over. Returns how many went.
  */
 export async function expireRows(db: Queryable): Promise<number> {
   const statements = [
-    `delete from events where created_at < clock_timestamp() - interval '30 days'`,
     `delete from idempotency where created_at < clock_timestamp() - interval '24 hours'`,
     `delete from sessions where expires_at < clock_timestamp()`,
     `delete from api_keys where revoked_at < clock_timestamp() - interval '30 days'`,
+    `delete from rate_windows where starts_at < clock_timestamp() - interval '10 minutes'`,
   ];
   let removed = 0;
   for (const statement of statements) removed += (await db.query(statement)).rowCount;

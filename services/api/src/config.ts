@@ -26,6 +26,12 @@ export const apiConfig = z.object({
   API_INTERNAL_HOST: z.string().default('127.0.0.1'),
   API_INTERNAL_PORT: port.default(0),
   API_MAX_CONNECTIONS: z.coerce.number().int().min(1).default(4_096),
+  /** How many proxies in front are trusted to say whom they saw; 0: `X-Forwarded-For` is ignored. */
+  TRUSTED_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
+  /** Requests that a client may make in a minute, over all replicas (contract "Limits"). */
+  API_RATE_PER_MINUTE: z.coerce.number().int().min(1).default(1_200),
+  AUTH_RATE_PER_MINUTE: z.coerce.number().int().min(1).default(60),
+  DEMO_RATE_PER_MINUTE: z.coerce.number().int().min(1).default(30),
   /** The address that customers use. Its own origin may change things with a session. */
   API_URL: httpUrl,
   /** Base of the playback addresses in answers. */

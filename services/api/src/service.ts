@@ -16,6 +16,7 @@ import { type ApiHandlers } from './calls.ts';
 import { type ApiDeps } from './deps.ts';
 import { docsAssets } from './docs/handlers.ts';
 import { apiHandlers } from './handlers.ts';
+import { createRateLimit } from './rate-limit.ts';
 
 export interface Api extends Service {
   /** Where customers' routes listen, `http://host:port`, once started. */
@@ -91,7 +92,7 @@ function createApp(deps: ApiDeps, handlers: ApiHandlers, internal: boolean, guar
     translateError,
     cors: { dashboardOrigins: config.DASHBOARD_HOSTS.map((host) => `https://${host}`) },
     docsUrl: config.DOCS_URL,
-    ...(internal ? {} : { assets: docsAssets }),
+    ...(internal ? {} : { assets: docsAssets, limitRate: createRateLimit(deps) }),
     newRequestId,
     checkAnswers,
     logger,

@@ -1,10 +1,9 @@
 import { ObjectStoreError } from '@millrace/objects';
-import { type Clock, type Logger } from '@millrace/platform';
+import { clientIp, type Clock, type Logger } from '@millrace/platform';
 import { admit, type AdmitRules, permit, type PlaybackView } from './checks.ts';
 import { type Blocks, type OnBytes } from './delivery/blocks.ts';
 import { type Deliveries } from './delivery/deliveries.ts';
 import { type Delivery, linkedText, type LinkedText, type ServedBlock } from './delivery/delivery.ts';
-import { clientIp } from './http/client-ip.ts';
 import { type Exchange, type Metering } from './http/exchange.ts';
 import { parseTarget, splitUrl, type Target, tokensOf } from './http/target.ts';
 import { splitAtLinks, splitVttAtPictures } from '@millrace/domain';

@@ -1,6 +1,6 @@
 import { parameterNames, pathParameters, ProblemError, type RouteDefinition } from '@millrace/contract';
 import express, { type NextFunction, type Request, type Response } from 'express';
-import { type RequestListener } from 'node:http';
+import { type IncomingMessage, type RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type Logger } from '../logger.ts';
 import { type Metrics } from '../metrics.ts';
@@ -23,6 +23,8 @@ export interface HttpAppOptions {
   /** Base of problem types, without a final slash. */
   docsUrl: string;
   newRequestId: () => string;
+  /** Called first of all checks, and not for preflights. @throws ProblemError `rate_limited` */
+  limitRate?: (request: IncomingMessage, path: string) => Promise<void>;
   /** Compare every answer with its schema, and fail the request when it differs: in tests. */
   checkAnswers?: boolean;
   /** Files that are served as they are, below a path. */
@@ -44,8 +46,8 @@ interface RequestState {
 }
 
 /**
- * Mounts a route table on Express. Order of checks: the address's form (400), the route (404), then the guard's
- * (401, ban, project, scope), media type (415), body and parameters (400), and last the handler's own.
+ * Mounts a route table on Express. Order of checks: the address's form (400), the rate (429), the route (404), then
+ * the guard's (401, ban, project, scope), media type (415), body and parameters (400), and last the handler's own.
  * Everything that goes wrong is answered as a problem with the request's id; what is not a caller's mistake is
  * logged and reveals nothing.
  */
@@ -97,7 +99,8 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
     const { path, folder } = options.assets;
     app.use(path, express.static(folder, { index: false, redirect: false, maxAge: '1d' }));
   }
-  app.use(() => {
+  app.use(async (request) => {
+    await options.limitRate?.(request, required(states.get(request)).path);
     throw new ProblemError('not_found');
   });
   // Express knows an error handler by its four parameters.
@@ -141,6 +144,7 @@ async function serve(
   const handler = options.handlers[operationId] as (call: Call<RouteDefinition>) => Promise<unknown>;
   const params = request.params as Record<string, string>;
   const { method, headers } = request;
+  await options.limitRate?.(request, state.path);
   const admission = await options.guard(route, { method, headers, params, log: state.log });
   if (hasBody(request)) checkMediaType(request, admission.jsonOnly, route.body !== undefined);
   const json = route.body === undefined ? undefined : await readJson(request, response);

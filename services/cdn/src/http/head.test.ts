@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { clientIp } from './client-ip.ts';
 import { readHead } from './head.ts';
 import { parseRange } from './range.ts';
 
@@ -28,19 +27,6 @@ describe('readHead', () => {
     expect(readHead(['Origin', 'a', 'Origin', 'b', 'Referer', '']).origin).toBe('a, b');
     expect(readHead(['Referer', '']).referer).toBeNull();
     expect(readHead(['__proto__', 'a', 'constr', 'b', 'toString', 'c'])).toEqual(readHead([]));
-  });
-});
-
-describe('clientIp', () => {
-  it.each([
-    ['no proxy is trusted', '9.9.9.9', 0, '1.1.1.1'],
-    ['one: what it saw, not what the client wrote', '6.6.6.6, 9.9.9.9', 1, '9.9.9.9'],
-    ['two', '6.6.6.6, 9.9.9.9, 8.8.8.8', 2, '9.9.9.9'],
-    ['more than there are', '9.9.9.9', 3, '9.9.9.9'],
-    ['none came', null, 1, '1.1.1.1'],
-    ['an empty one', ' ', 1, '1.1.1.1'],
-  ])('%s', (_title, forwardedFor, trusted, ip) => {
-    expect(clientIp('1.1.1.1', forwardedFor, trusted)).toBe(ip);
   });
 });
 
