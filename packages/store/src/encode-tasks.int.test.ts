@@ -25,6 +25,7 @@ import {
   reapExpiredLeases,
   releaseTask,
   repairJobs,
+  replanVideo,
   republishQueued,
 } from './index.ts';
 
@@ -534,6 +535,87 @@ describe('finishPlan', () => {
     expect(await finishPlan(db, task, somePlan())).toBe('done');
     expect(await finishPlan(db, task, somePlan())).toBe('done');
     expect(await one('select upload_ms as upload from usage')).toEqual({ upload: 60_000 });
+  });
+});
+
+describe('replanVideo', () => {
+  const chunkedPlan = {
+    ...somePlan(),
+    manifest: { chunks: 2 },
+    tasks: [
+      { kind: 'video' as const, index: 0, cost: 50 },
+      { kind: 'video' as const, index: 1, cost: 50 },
+      { kind: 'audio' as const, index: 0, cost: 2 },
+    ],
+  };
+  const whole = {
+    manifest: { chunks: 1 },
+    videoTasks: [{ kind: 'video' as const, index: 0, cost: 100 }],
+    report: { whole: true },
+  };
+  const chunkedJob = async () => {
+    const job = await queueJob(await seedAccount(db));
+    expect(await finishPlan(db, await mustClaim(), chunkedPlan)).toBe('done');
+    const tasks = [await mustClaim(), await mustClaim(), await mustClaim()];
+    const of = (kind: string, index: number): ClaimedTask =>
+      tasks.find((task) => task.kind === kind && task.index === index) as ClaimedTask;
+    return { ...job, video: [of('video', 0), of('video', 1)] as const, audio: of('audio', 0) };
+  };
+  const openWork = async (jobId: string) => {
+    const { rows } = await db.query<{ work: string }>(
+      `select kind || '-' || index || ' ' || status as work from encode_tasks
+       where job_id = $1 and kind <> 'plan' order by kind, index`,
+      [jobId],
+    );
+    return rows.map(({ work }) => work);
+  };
+
+  it('makes the video anew while its chunks are still worked on, and keeps the sound', async () => {
+    const { jobId, videoId, video, audio } = await chunkedJob();
+    const written = await Promise.all(video.map((task) => openAttemptPrefix(db, attemptOf(task))));
+    await finish(video[0], written[0] ?? '');
+    expect(await replanVideo(db, video[1], whole)).toBe('replanned');
+
+    expect(await openWork(jobId)).toEqual(['audio-0 processing', 'video-0 queued']);
+    expect(
+      await one('select manifest, remaining, report from encode_jobs where id = $1', [jobId]),
+    ).toMatchObject({ manifest: { chunks: 1 }, remaining: 2, report: { planned: true, whole: true } });
+    const { rows: doomed } = await db.query<{ prefix: string }>(
+      'select prefix from object_prefixes where delete_after is not null order by prefix',
+    );
+    expect(doomed.map(({ prefix }) => prefix)).toEqual(written.sort());
+    expect(await heartbeatTask(db, attemptOf(video[1]), 60_000)).toBe('lost');
+    expect(await finish(video[1])).toBe('lost');
+
+    const again = await mustClaim();
+    expect(again).toMatchObject({ jobId, kind: 'video', index: 0 });
+    await finish(audio);
+    await finish(again);
+    expect(await mustClaim()).toMatchObject({ kind: 'assemble' });
+    expect(await repairJobs(db)).toBe(0);
+    expect(await videoOf(videoId)).toMatchObject({ status: 'processing' });
+  });
+
+  it('takes the place of an assembly, once', async () => {
+    const { jobId, video, audio } = await chunkedJob();
+    for (const task of [...video, audio]) await finish(task);
+    const assemble = await mustClaim();
+    expect(await Promise.all([1, 2].map(() => replanVideo(db, assemble, whole)))).toEqual(
+      expect.arrayContaining(['replanned', 'lost']),
+    );
+    expect(await openWork(jobId)).toEqual(['audio-0 done', 'video-0 queued']);
+    await finish(await mustClaim());
+    expect(await mustClaim()).toMatchObject({ kind: 'assemble' });
+  });
+
+  it('does nothing for an attempt that has lost its task, or a video that is gone', async () => {
+    const { jobId, videoId, video } = await chunkedJob();
+    await expireLease(video[0]);
+    await reapExpiredLeases(db);
+    expect(await replanVideo(db, video[0], whole)).toBe('lost');
+    await db.transaction((tx) => moveVideo(tx, videoId, { type: 'customer_delete' }));
+    expect(await replanVideo(db, video[1], whole)).toBe('lost');
+    expect(await openWork(jobId)).toHaveLength(3);
   });
 });
 

@@ -56,8 +56,25 @@ export {
   markPurged,
   unknownUploads,
 } from './purge.ts';
-export * from './encode-jobs.ts';
-export * from './encode-tasks.ts';
+export {
+  attemptOf,
+  type ClaimedTask,
+  claimTask,
+  type HeartbeatAnswer,
+  heartbeatTask,
+  releaseTask,
+} from './encode-claims.ts';
+export {
+  createEncodeJob,
+  type EncodeJob,
+  findEncodeJob,
+  findOutputs,
+  repairJobs,
+  type StoredOutput,
+} from './encode-jobs.ts';
+export { republishQueued } from './encode-permits.ts';
+export { type FinishOutcome, finishJob, finishPlan, finishTask, replanVideo } from './encode-results.ts';
+export { failTask, reapExpiredLeases } from './encode-troubles.ts';
 export { abandonAttempt, type Attempt, newPrefix, openAttemptPrefix } from './object-prefixes.ts';
 export { type LockedUsage, lockUsage } from './usage.ts';
 export {

@@ -48,6 +48,11 @@ export const encoderConfig = z.object({
   ENCODER_STALL_MS: milliseconds.default(180_000),
   /** Wall time that a second of media may take, beside ten minutes for any task. */
   ENCODER_MAX_SECONDS_PER_SECOND: z.coerce.number().positive().default(60),
+  /**
+   * Length of a video task, in seconds of the video: whole segments, and the whole video where its source gives
+   * no safe place to begin in its middle. Without it every video is one task.
+   */
+  ENCODER_CHUNK_SECONDS: z.coerce.number().positive().optional(),
   /** libx264's preset. */
   ENCODER_PRESET: z
     .enum(['ultrafast', 'superfast', 'veryfast', 'faster', 'fast', 'medium', 'slow', 'slower'])

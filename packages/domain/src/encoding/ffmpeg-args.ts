@@ -1,9 +1,11 @@
 import { aacFrame } from './audio-plan.ts';
+import { hashEdges, seekArgs } from './chunk-args.ts';
 import { inputArgs } from './probe-args.ts';
 import { toNumber } from './rational.ts';
 import {
   type EncodeManifest,
   type ManifestAudioTrack,
+  type ManifestChunk,
   type ManifestRendition,
   type TaskCommand,
   type TaskOutput,
@@ -66,7 +68,7 @@ function secondInput(manifest: EncodeManifest, options: TaskOptions): { args: st
 
 /**
  * One chunk of the video in all renditions: decoded once, filtered once to the largest, scaled down from
- * that. Writes `video-{chunk}-{quality}.mp4`, one fragment per segment.
+ * that. Writes `video-{chunk}-{quality}.mp4`, one fragment per segment, and `edgesFile` when there are others.
  * @throws RangeError when the manifest has no such chunk.
  */
 export function videoTaskArgs(
@@ -82,28 +84,38 @@ export function videoTaskArgs(
     index,
   }));
   const second = secondInput(manifest, options);
+  const edgesFile = manifest.chunks.length > 1 ? `edges-${chunkIndex}.txt` : undefined;
+  const edges =
+    edgesFile === undefined
+      ? { reach: chunk, graph: '', args: [] }
+      : hashEdges(chunk, `${options.outputDir}/${edgesFile}`);
   const args = [
     ...quiet,
     ...timeArgs(manifest),
     ...['-filter_complex_threads', String(options.threads)],
+    ...seekArgs(manifest, chunk),
     ...pictureInput(manifest, options),
     ...second.args,
-    ...['-filter_complex', second.graph + videoGraph(manifest, chunk)],
+    ...['-filter_complex', second.graph + videoGraph(manifest, edges)],
     ...manifest.renditions.flatMap((rendition, i) => [
       ...['-map', `[v${i}]`],
       ...x264Args(manifest, rendition, options),
       `${options.outputDir}/${outputs[i]?.file ?? ''}`,
     ]),
+    ...edges.args,
     ...companionArgs(manifest),
   ];
-  return { args, outputs, frames: chunk.frames };
+  return { args, outputs, frames: chunk.frames, ...(edgesFile === undefined ? {} : { edgesFile }) };
 }
 
-function videoGraph(manifest: EncodeManifest, chunk: EncodeManifest['chunks'][number]): string {
+function videoGraph(
+  manifest: EncodeManifest,
+  { reach, graph }: { reach: ManifestChunk; graph: string },
+): string {
   const largest = manifest.renditions.at(-1);
   const smaller = manifest.renditions.slice(0, -1);
   if (largest === undefined) throw new RangeError('a manifest has at least one rendition');
-  const head = pictureFilters(manifest.video, largest, gridFilters(manifest, chunk)).join(',');
+  const head = pictureFilters(manifest.video, largest, gridFilters(manifest, reach)).join(',') + graph;
   const last = `[v${smaller.length}]`;
   const input = `[0:${manifest.video.stream}]`;
   if (smaller.length === 0) return `${input}${head}${last}`;

@@ -1,4 +1,5 @@
 export { classifyHead, classifyVideoError, isUndecodableSound, unreadable } from './classify.ts';
+export { type ChunkEdges, firstBreak, readEdges } from './chunk-args.ts';
 export {
   audioTaskArgs,
   imagesTaskArgs,
@@ -18,3 +19,4 @@ export {
 } from './probe.ts';
 export { sniffBytes, sniffContainer } from './sniff.ts';
 export * from './types.ts';
+export { wholeEncode } from './work-plan.ts';

@@ -1,4 +1,4 @@
-import { type PacketTimes, type ProbeHeader } from './probe.ts';
+import { noPackets, type PacketTimes, type ProbeHeader } from './probe.ts';
 import { parseRational } from './rational.ts';
 import { type SourceContainer } from './types.ts';
 
@@ -27,6 +27,12 @@ interface Track {
   /** Decoding clock, in seconds: of the latest packet, and expected of the next. */
   dts: number | null;
   nextDts: number;
+  listed: number;
+  orderly: boolean;
+  /** Decoding time of the latest packet as it stands in the file, in ticks. */
+  fileDts: number;
+  lastKey: number | null;
+  longestKeyGap: number;
 }
 
 /**
@@ -48,6 +54,7 @@ export function createPacketScan(container: SourceContainer, header: ProbeHeader
     const dts = ticksOf(dtsText);
     const duration = ticksOf(durationText) ?? 0;
     if (mayJump) straighten(track, dts ?? pts, duration, shift);
+    follow(track, { pts, dts, key: flags.includes('K') });
     if (flags.includes('D')) return;
     const at = pts ?? dts;
     if (at === null) return;
@@ -78,6 +85,7 @@ function newTrack(s: ProbeHeader['streams'][number]): Track {
     reorder: s.has_b_frames ?? 0,
     ...{ packets: 0, withoutPts: 0, ticks: [], first: Infinity, last: -Infinity, lastDuration: 0 },
     ...{ dts: null, nextDts: 0 },
+    ...{ listed: 0, orderly: true, fileDts: -Infinity, lastKey: null, longestKeyGap: 0 },
   };
 }
 
@@ -108,6 +116,19 @@ function straighten(
   track.nextDts = dts + duration * track.secondsPerTick;
 }
 
+/** Notes how the file orders its packets, and where decoding can begin; hidden packets count. */
+function follow(
+  track: Track,
+  { pts, dts, key }: { pts: number | null; dts: number | null; key: boolean },
+): void {
+  track.listed++;
+  if (pts === null || dts === null || dts <= track.fileDts) track.orderly = false;
+  track.fileDts = dts ?? track.fileDts;
+  if (!key || pts === null) return;
+  if (track.lastKey !== null) track.longestKeyGap = Math.max(track.longestKeyGap, pts - track.lastKey);
+  track.lastKey = pts;
+}
+
 function add(track: Track, at: number, duration: number): void {
   track.packets++;
   track.first = Math.min(track.first, at);
@@ -119,16 +140,20 @@ function add(track: Track, at: number, duration: number): void {
 }
 
 function finish(track: Track): PacketTimes {
-  if (track.packets === 0) return { packets: 0, ticks: [], lastDuration: 0, firstTick: 0, endTick: 0 };
+  if (track.packets === 0) return noPackets;
   const ticks = risingUnique(track.ticks);
   if (track.withoutPts * 2 > track.packets) delayAsDecoded(ticks, track.reorder);
   const last = ticks.at(-1) ?? track.last;
+  const endTick = last + track.lastDuration;
   return {
     packets: track.packets,
+    listed: track.listed,
+    orderly: track.orderly && (!track.picture || ticks.length === track.packets),
+    longestKeyGap: Math.max(track.longestKeyGap, endTick - (track.lastKey ?? -Infinity)),
     ticks,
     lastDuration: track.lastDuration,
     firstTick: ticks[0] ?? track.first,
-    endTick: last + track.lastDuration,
+    endTick,
   };
 }
 

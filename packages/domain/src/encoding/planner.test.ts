@@ -5,6 +5,7 @@ import { createPacketScan } from './packet-scan.ts';
 import { planEncode } from './planner.ts';
 import { buildProbe, readProbeHeader, type SourceProbe } from './probe.ts';
 import { encodeManifest, type EncodeManifest, type SourceContainer, type SourceFailure } from './types.ts';
+import { wholeEncode } from './work-plan.ts';
 
 type Fields = Record<string, unknown>;
 interface Source {
@@ -165,6 +166,89 @@ describe('the time line of a plan', () => {
 
   it('has segments of six seconds in whole frames', () => {
     expect(manifestOf({}).segmentFrames).toBe(150);
+  });
+});
+
+describe('the chunks of a plan', () => {
+  const [seconds, listed] = [60, { nb_frames: String(60 * rate) }];
+  const chunksOf = (source: Source, chunkSeconds: number | null = 12, segmentSeconds = 6): string => {
+    const planned = planEncode(probeOf({ video: listed, videoAt: [0, seconds], ...source }), {
+      ...{ maxQuality: '2160p', chunkSeconds, segmentSeconds },
+    });
+    if (!planned.ok) throw new Error(planned.message);
+    const { chunks, tasks } = encodeManifest.parse(planned.manifest);
+    // One task for each, and what it costs by its frames.
+    expect(tasks.filter(({ kind }) => kind === 'video').map(({ index }) => index)).toEqual([
+      ...chunks.keys(),
+    ]);
+    return chunks.map(({ firstFrame, frames }) => `${firstFrame}+${frames}`).join(' ');
+  };
+  const packets = (count: number, text: (n: number) => string): string =>
+    Array.from({ length: count }, (_, n) => text(n)).join('');
+  const at = (n: number): number => n * 40;
+
+  it.each([
+    ['the whole, unless asked', null, 6, '0+1500'],
+    ['whole segments', 12, 6, '0+300 300+300 600+300 900+300 1200+300'],
+    ['the nearest number of segments', 16, 6, '0+450 450+450 900+600'],
+    [
+      'one segment at least',
+      0.1,
+      6,
+      '0+150 150+150 300+150 450+150 600+150 750+150 900+150 1050+150 1200+150 1350+150',
+    ],
+    ['a tail of half a chunk for itself', 24, 6, '0+600 600+600 1200+300'],
+    ['a shorter one with the chunk before', 24.5, 4.9, '0+615 615+885'],
+    ['the whole when it is shorter than a chunk', 90, 6, '0+1500'],
+  ] as const)('are %s', (_, chunkSeconds, segmentSeconds, expected) => {
+    expect(chunksOf({}, chunkSeconds, segmentSeconds)).toBe(expected);
+  });
+
+  it('lie on the grid of a rate that no second fits', () => {
+    const video = { nb_frames: '900', time_base: '1/30000', r_frame_rate: '30000/1001' };
+    const list = packets(900, (n) => `0,${n * 1001},${n * 1001},1001,K_\n`);
+    expect(chunksOf({ video, packets: list }, 10)).toBe('0+360 360+360 720+180');
+  });
+
+  const whole = '0+1500';
+  it.each<[string, Source]>([
+    ['of another container', { container: 'matroska' }],
+    ['that lists fewer pictures than there are: a fragmented one', { video: { nb_frames: '10' } }],
+    ['that lists more: one that was cut off', { video: { nb_frames: '1600' } }],
+    ['that does not say how many', { video: {} }],
+    [
+      'whose clock steps back',
+      { packets: packets(1500, (n) => `0,${at(n)},${at(n === 700 ? 600 : n)},40,K_\n`) },
+    ],
+    ['without decoding times', { packets: packets(1500, (n) => `0,${at(n)},N/A,40,K_\n`) }],
+    [
+      'with key frames far apart',
+      { packets: packets(1500, (n) => `0,${at(n)},${at(n)},40,${n % 260 === 0 ? 'K' : '_'}_\n`) },
+    ],
+    [
+      'with no key frame after a while',
+      { packets: packets(1500, (n) => `0,${at(n)},${at(n)},40,${n < 1240 ? 'K' : '_'}_\n`) },
+    ],
+  ])('are the whole of a source %s', (_, source) => {
+    expect(chunksOf(source)).toBe(whole);
+  });
+
+  it('take key frames ten seconds apart, and packets that are not shown', () => {
+    const list = packets(
+      1500,
+      (n) => `0,${at(n)},${at(n)},40,${n % 250 === 0 ? 'K' : '_'}${n < 2 ? 'D' : '_'}\n`,
+    );
+    expect(chunksOf({ packets: list }, 30)).toBe('0+750 750+748');
+  });
+
+  it('are one again when they do not fit, with the same sound and pictures', () => {
+    const planned = planEncode(probeOf({ video: listed, videoAt: [0, seconds], audio: [{}] }), {
+      ...{ maxQuality: '2160p', chunkSeconds: 12 },
+    });
+    if (!planned.ok) throw new Error(planned.message);
+    expect(wholeEncode(planned.manifest)).toEqual(
+      manifestOf({ video: listed, videoAt: [0, seconds], audio: [{}] }),
+    );
   });
 });
 

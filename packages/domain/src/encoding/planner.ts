@@ -6,19 +6,16 @@ import { frameGrid, type FrameGrid } from './frame-grid.ts';
 import { ladder, withRateControl } from './ladder.ts';
 import { type ProbedAudio, type ProbedVideo, type SourceProbe } from './probe.ts';
 import { formatRational, toNumber } from './rational.ts';
-import {
-  type EncodeManifest,
-  type ManifestTask,
-  type ManifestVideo,
-  type PlanNote,
-  type SourceFailure,
-} from './types.ts';
+import { type EncodeManifest, type ManifestVideo, type PlanNote, type SourceFailure } from './types.ts';
+import { planChunks, planTasks } from './work-plan.ts';
 
 export interface PlanOptions {
   /** The account's plan; higher qualities are not made. */
   maxQuality: Quality;
   /** Aim of a segment's length; 6 unless a test wants another. */
   segmentSeconds?: number;
+  /** Aim of a video task's length, in seconds of the video; null, the default, is the whole video. */
+  chunkSeconds?: number | null;
 }
 
 /** Raised whenever the same probe would give another manifest. */
@@ -48,6 +45,11 @@ export function planEncode(
   const segmentSeconds = options.segmentSeconds ?? 6;
   const { rate } = timeline.grid;
   const durationSeconds = timeline.frames / toNumber(rate);
+  const grid = {
+    frameRate: [rate[0], rate[1]] as [number, number],
+    frames: timeline.frames,
+    segmentFrames: Math.max(1, Math.round(segmentSeconds * toNumber(rate))),
+  };
   const names = trackNames(chosen);
   const manifest: Omit<EncodeManifest, 'tasks'> = {
     v: 1,
@@ -56,16 +58,14 @@ export function planEncode(
     video: picture,
     zeroSeconds: timeline.zeroSeconds,
     discontinuous: probe.discontinuous,
-    frameRate: [rate[0], rate[1]],
-    frames: timeline.frames,
+    ...grid,
     heldFrames: timeline.heldFrames,
-    segmentFrames: Math.max(1, Math.round(segmentSeconds * toNumber(rate))),
     durationSeconds,
     renditions: ladder(display, options.maxQuality).map((rung) => withRateControl(rung, rate)),
     audio: chosen.map((track, i) =>
       planTrack(track, names[i] ?? 'Audio', soundSeconds(track, timeline, durationSeconds), segmentSeconds),
     ),
-    chunks: [{ firstFrame: 0, frames: timeline.frames }],
+    chunks: planChunks(probe, video, { ...grid, chunkSeconds: options.chunkSeconds ?? null }),
     images: { poster: planPoster(display, durationSeconds) },
     notes: [...pictureNotes(video, picture, probe), ...timelineNotes(timeline), ...audioNotes],
   };
@@ -188,33 +188,6 @@ function planPoster(
   // Seeking in a clip gains nothing and may land behind its only picture.
   const atSeconds = durationSeconds < 3 ? 0 : Math.round(durationSeconds * 100) / 1000;
   return { atSeconds, width: even(width), height: even(height) };
-}
-
-/** CPU seconds for each million pixels made, read, and tone-mapped; measured on one core at veryfast. */
-const costs = { made: 0.009, read: 0.003, toneMapped: 0.03 } as const;
-
-function planTasks(manifest: Omit<EncodeManifest, 'tasks'>): ManifestTask[] {
-  const megapixels = ({ width, height }: { width: number; height: number }): number => (width * height) / 1e6;
-  const made = manifest.renditions.reduce((sum, rendition) => sum + megapixels(rendition), 0);
-  const largest = Math.max(...manifest.renditions.map(megapixels));
-  const perFrame =
-    made * costs.made +
-    megapixels(manifest.video) * costs.read +
-    (manifest.video.toneMap === 'none' ? 0 : largest * costs.toneMapped);
-  const round = (cost: number): number => Math.max(0.1, Math.round(cost * 10) / 10);
-  return [
-    ...manifest.chunks.map(({ frames }, index): ManifestTask => ({
-      kind: 'video',
-      index,
-      cost: round(frames * perFrame),
-    })),
-    ...manifest.audio.map((_, index): ManifestTask => ({
-      kind: 'audio',
-      index,
-      cost: round(manifest.durationSeconds * 0.03),
-    })),
-    { kind: 'images', index: 0, cost: 1 },
-  ];
 }
 
 function pictureNotes(video: ProbedVideo, picture: ManifestVideo, probe: SourceProbe): PlanNote[] {

@@ -71,6 +71,12 @@ export type ProbeHeader = z.infer<typeof probeJson>;
 /** When the packets of one stream are to be shown, in ticks of its time base. Hidden ones do not count. */
 export interface PacketTimes {
   packets: number;
+  /** With the hidden ones. */
+  listed: number;
+  /** Every packet has both its times, decoding times rise, and no two are shown at once. */
+  orderly: boolean;
+  /** Longest time from a key frame to the next or to the end, in ticks; infinite without any. */
+  longestKeyGap: number;
   /** Rising and without repeats; pictures only, empty for sound. */
   ticks: readonly number[];
   /** Of the packet shown last; 0 when the container does not say. */
@@ -79,6 +85,12 @@ export interface PacketTimes {
   firstTick: number;
   endTick: number;
 }
+
+/** Of a stream without packets. */
+export const noPackets: PacketTimes = {
+  ...{ packets: 0, listed: 0, orderly: true, longestKeyGap: Infinity },
+  ...{ ticks: [], lastDuration: 0, firstTick: 0, endTick: 0 },
+};
 
 export interface ProbedVideo {
   index: number;
@@ -173,8 +185,7 @@ export function buildProbe(
   header: ProbeHeader,
   scan: { streams: ReadonlyMap<number, PacketTimes>; discontinuous: boolean },
 ): SourceProbe {
-  const none: PacketTimes = { packets: 0, ticks: [], lastDuration: 0, firstTick: 0, endTick: 0 };
-  const times = (s: Stream): PacketTimes => scan.streams.get(s.index) ?? none;
+  const times = (s: Stream): PacketTimes => scan.streams.get(s.index) ?? noPackets;
   return {
     container,
     video: header.streams.filter(isPicture).map((s) => readVideo(s, ofStream(header, s.index), times(s))),

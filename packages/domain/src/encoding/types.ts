@@ -176,6 +176,7 @@ export type EncodeManifest = z.infer<typeof encodeManifest>;
 export type ManifestVideo = z.infer<typeof video>;
 export type ManifestRendition = z.infer<typeof rendition>;
 export type ManifestAudioTrack = z.infer<typeof audioTrack>;
+export type ManifestChunk = z.infer<typeof chunk>;
 export type ManifestTask = z.infer<typeof task>;
 export type ManifestColour = z.infer<typeof colour>;
 export type PlanNote = z.infer<typeof note>;
@@ -195,4 +196,6 @@ export interface TaskCommand {
   readonly outputs: readonly TaskOutput[];
   /** `frame=` of `-progress` when it is done; null where ffmpeg reports none (sound, pictures). */
   readonly frames: number | null;
+  /** Of a chunk among several: the file in the output folder that `readEdges` takes. */
+  readonly edgesFile?: string;
 }

@@ -1,6 +1,6 @@
 import { type DeliveryIndex } from '@millrace/contract';
-import { encodeManifest } from '@millrace/domain';
-import { findOutputs, finishJob, type FinishOutcome } from '@millrace/store';
+import { encodeManifest, firstBreak } from '@millrace/domain';
+import { findOutputs, finishJob, type FinishOutcome, type StoredOutput } from '@millrace/store';
 import { buildIndex } from '../assemble/build-index.ts';
 import { patiently } from '../work/patience.ts';
 import { wrongOutput } from '../work/trouble.ts';
@@ -20,6 +20,7 @@ export async function assembleTask(context: TaskContext): Promise<FinishOutcome>
     .filter(({ kind }) => kind !== 'assemble')
     .sort((a, b) => a.index - b.index)
     .map(({ output }) => mediaOutput.parse(output));
+  checkNeighbours(stored);
   const index = buildIndex(task.videoId, manifest, outputs);
   await checkObjects(
     context,
@@ -38,6 +39,16 @@ export async function assembleTask(context: TaskContext): Promise<FinishOutcome>
       report: { result: resultReport(index) },
     }),
   );
+}
+
+/** Each chunk must begin with the very picture that the one before it saw behind its end. */
+function checkNeighbours(stored: readonly StoredOutput[]): void {
+  const chunks = stored
+    .filter(({ kind }) => kind === 'video')
+    .sort((a, b) => a.index - b.index)
+    .map(({ output }) => mediaOutput.parse(output).edges ?? { first: null, afterLast: null });
+  const broken = firstBreak(chunks);
+  if (broken !== null) throw wrongOutput(`chunk ${broken} does not begin where the one before it ends`);
 }
 
 /** Nothing may be announced that cannot be fetched whole. */

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   audioTaskArgs,
@@ -8,6 +9,7 @@ import {
   imagesTaskArgs,
   isUndecodableSound,
   type PlanNote,
+  readEdges,
   soundCopyArgs,
   type TaskCommand,
   type TaskOptions,
@@ -81,12 +83,22 @@ async function makeAndStore(making: Making): Promise<FinishOutcome> {
     outputs: made ? command.outputs : [],
   });
   const copied = copy ? { copyArgs: repeatable(copy, options) } : {};
-  const output: MediaOutput = { ...stored, args: repeatable(command, options), ...copied };
+  const edges = await edgesOf(making, command);
+  const output: MediaOutput = { ...stored, ...edges, args: repeatable(command, options), ...copied };
   const bytes = [...stored.tracks, ...stored.files].reduce((sum, each) => sum + each.bytes, 0);
   const speed = Math.round((100 * manifest.durationSeconds) / Math.max(seconds, 0.01)) / 100;
   speedOf(metrics).observe(speed, { kind: task.kind });
   const report = { [`${task.kind}-${task.index}`]: { seconds, speed, bytes, notes } };
   return patiently(patience(context), () => finishTask(store, task, { prefix, output, report }));
+}
+
+async function edgesOf(
+  { context, manifest, options }: Making,
+  { edgesFile }: TaskCommand,
+): Promise<Pick<MediaOutput, 'edges'>> {
+  const chunk = manifest.chunks[context.task.index];
+  if (edgesFile === undefined || chunk === undefined) return {};
+  return { edges: readEdges(await readFile(path.join(options.outputDir, edgesFile), 'utf8'), chunk) };
 }
 
 function make(making: Making): Promise<Made> {

@@ -33,6 +33,8 @@ const storedFile = z.object({
 export const mediaOutput = z.object({
   tracks: z.array(storedTrack),
   files: z.array(storedFile),
+  /** Of a chunk of video: hashes of its first picture and of the one behind its last (`ChunkEdges`). */
+  edges: z.object({ first: z.string().nullable(), afterLast: z.string().nullable() }).optional(),
   /** The command that made it, so that it can be repeated; `{input}` and `{folder}` stand for the places. */
   args: z.array(z.string()),
   /** The command to run before it, where there is one. */

@@ -42,7 +42,10 @@ export async function planTask(context: TaskContext): Promise<FinishOutcome | 'o
   try {
     const container = await sniff(context, source);
     const probe = await probeSource(context, source, container, folder.path);
-    const planned = planEncode(probe, { maxQuality: job.maxQuality });
+    const planned = planEncode(probe, {
+      maxQuality: job.maxQuality,
+      chunkSeconds: context.config.ENCODER_CHUNK_SECONDS ?? null,
+    });
     if (!planned.ok) throw blame(planned);
     const { manifest } = planned;
     const report = { source: sourceReport(source, probe, manifest), notes: manifest.notes };

@@ -12,7 +12,7 @@ import {
   seedProcessingVideo,
   waitFor,
 } from '@millrace/testing';
-import { createEncoder, encoderConfig } from '../index.ts';
+import { createEncoder, encoderConfig, type EncoderProcess } from '../index.ts';
 
 /** How an encode ended, as the record has it. */
 export interface EncodeResult {
@@ -38,8 +38,15 @@ export interface EncodeBench {
   close(): Promise<void>;
 }
 
-/** Starts the whole service: real ffmpeg, real PostgreSQL, a folder for the objects. */
-export async function createEncodeBench(): Promise<EncodeBench> {
+/**
+ * Starts the whole service: real ffmpeg, real PostgreSQL, a folder for the objects.
+ *
+ * @param env settings over the usual ones
+ */
+export async function createEncodeBench(
+  env: Readonly<Record<string, string>> = {},
+  { process }: { process?: EncoderProcess } = {},
+): Promise<EncodeBench> {
   const testDatabase = await createTestDatabase();
   const db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
   const scratch = await mkdtemp(path.join(tmpdir(), 'millrace-media-test-'));
@@ -53,6 +60,7 @@ export async function createEncodeBench(): Promise<EncodeBench> {
       ENCODER_IDLE_MS: '20',
       ENCODER_DRAIN_MS: '0',
       ENCODER_SCRATCH_DIR: scratch,
+      ...env,
     }),
     store: db,
     bus,
@@ -60,6 +68,7 @@ export async function createEncodeBench(): Promise<EncodeBench> {
     clock: systemClock,
     logger: silentLogger,
     metrics: createMetrics({ service: 'encoder' }),
+    ...(process === undefined ? {} : { process }),
   });
   await encoder.start(new AbortController().signal);
   return {

@@ -11,6 +11,7 @@ import { assembleTask } from '../tasks/assemble.ts';
 import { type TaskContext, type Tools } from '../tasks/context.ts';
 import { mediaTask } from '../tasks/media.ts';
 import { planTask } from '../tasks/plan.ts';
+import { mayBeChunking, runWhole } from '../tasks/run-whole.ts';
 import { patiently } from './patience.ts';
 import { AttemptStopped, type StopReason, troubleOf } from './trouble.ts';
 
@@ -18,6 +19,8 @@ import { AttemptStopped, type StopReason, troubleOf } from './trouble.ts';
 export type AttemptResult =
   | FinishOutcome
   | 'over_limit'
+  /** The video is made anew, in one piece. */
+  | 'replanned'
   | 'retry'
   | 'failed'
   | StopReason
@@ -51,7 +54,16 @@ async function perform(tools: Tools, task: ClaimedTask, signal: AbortSignal): Pr
   );
   if (job === null) throw new AttemptStopped('cancelled');
   const context: TaskContext = { ...tools, task, job, signal };
-  switch (task.kind) {
+  try {
+    return await work(context);
+  } catch (error) {
+    if (signal.aborted || !mayBeChunking(context, error)) throw error;
+    return await runWhole(context, error);
+  }
+}
+
+function work(context: TaskContext): Promise<AttemptResult> {
+  switch (context.task.kind) {
     case 'plan':
       return planTask(context);
     case 'video':
