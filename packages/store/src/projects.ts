@@ -14,6 +14,7 @@ import {
   planOfAccount,
 } from './plans.ts';
 import { lockUsage } from './usage.ts';
+import { deleteEndpointsOf } from './webhook-endpoints.ts';
 
 export interface ProjectRow {
   id: string;
@@ -153,8 +154,8 @@ export async function updateProject(
 }
 
 /**
- * Deletes a project without videos, its keys and its domains. The account's lock keeps an upload from starting
- * meanwhile (whoever adds a video takes it too and looks at the project under it).
+ * Deletes a project without videos, its keys, domains and webhook endpoints. The account's lock keeps an upload
+ * from starting meanwhile (whoever adds a video takes it too and looks at the project under it).
  * @throws ProblemError `project_not_empty`, `not_found`
  */
 export async function deleteProject(
@@ -178,6 +179,7 @@ export async function deleteProject(
     now,
   ]);
   await tx.query('delete from domains where project_id = $1', [projectId]);
+  await deleteEndpointsOf(tx, projectId);
 }
 
 function only<T>(rows: readonly T[]): T {

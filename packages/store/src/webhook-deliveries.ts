@@ -1,6 +1,7 @@
 import { ProblemError, type WebhookDelivery } from '@millrace/contract';
 import { decideRedelivery, type DeliveryStatus, newId, type Position } from '@millrace/domain';
 import { type Queryable, type Transaction } from './db.ts';
+import { keepEndpoint } from './webhook-endpoints.ts';
 
 export interface DeliveryRow {
   id: string;
@@ -31,15 +32,14 @@ export const deliveryResource = (row: DeliveryRow): WebhookDelivery => ({
 });
 
 /**
- * Turns an event into deliveries: one for each endpoint of its project that was there when the event came about,
- * and wants its type. Safe to repeat: an event reaches the queue of an endpoint once.
+ * Turns an event into deliveries: one for each endpoint that it was for when it came about (which the record chose
+ * then) and that is there still. Safe to repeat: an event reaches the queue of an endpoint once.
  * @returns how many were added
  */
 export async function fanOutEvent(tx: Transaction, eventId: string): Promise<number> {
   const { rows } = await tx.query<{ endpointId: string }>(
     `select e.id as "endpointId" from events v
-     join webhook_endpoints e on e.project_id = v.project_id and v.type = any (e.events)
-       and e.created_at <= v.created_at and e.deleted_at is null
+     join webhook_endpoints e on e.id = any (v.endpoint_ids) and e.deleted_at is null
      where v.id = $1
      for share of e`,
     [eventId],
@@ -72,12 +72,16 @@ export async function listDeliveries(
   return rows;
 }
 
-/** Queues a `webhook.test` event for one endpoint, whatever that subscribes to. */
+/**
+ * Queues a `webhook.test` event for one endpoint, whatever that subscribes to.
+ * @throws ProblemError `not_found`
+ */
 export async function queueTestEvent(
   tx: Transaction,
   input: { accountId: string; projectId: string; endpointId: string },
 ): Promise<DeliveryRow> {
   const { accountId, projectId, endpointId } = input;
+  await keepEndpoint(tx, projectId, endpointId);
   const eventId = newId('evt');
   const { rows } = await tx.query<{ now: Date }>(`select ${now} as now`);
   const createdAt = rows[0]?.now ?? new Date();
@@ -86,9 +90,9 @@ export async function queueTestEvent(
     data: { test: true },
   };
   await tx.query(
-    `insert into events (id, type, account_id, project_id, video_id, body, created_at)
-     values ($1, $2, $3, $4, null, $5, $6)`,
-    [eventId, body.type, accountId, projectId, Buffer.from(JSON.stringify(body)), createdAt],
+    `insert into events (id, type, account_id, project_id, endpoint_ids, body, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7)`,
+    [eventId, body.type, accountId, projectId, [endpointId], Buffer.from(JSON.stringify(body)), createdAt],
   );
   return insertDelivery(tx, { endpointId, eventId, redeliveryOf: null });
 }
@@ -120,8 +124,9 @@ async function mustRead(tx: Transaction, id: string): Promise<DeliveryRow> {
  */
 export async function redeliver(
   tx: Transaction,
-  { endpointId, deliveryId }: { endpointId: string; deliveryId: string },
+  { projectId, endpointId, deliveryId }: { projectId: string; endpointId: string; deliveryId: string },
 ): Promise<DeliveryRow> {
+  await keepEndpoint(tx, projectId, endpointId);
   // The lock keeps it from being claimed meanwhile.
   const { rows } = await tx.query<{ eventId: string; status: DeliveryStatus }>(
     `select event_id as "eventId", status from webhook_deliveries
@@ -150,8 +155,9 @@ export async function redeliver(
 const kept = `interval '30 days'`;
 
 /**
- * Forgets deliveries and events that are over and older than 30 days, some at a time.
- * @returns how many rows went
+ * Forgets deliveries that are over and older than 30 days, then events and deleted endpoints of that age which no
+ * delivery needs any more: a batch of each.
+ * @returns how many rows went; 0 when nothing is left to forget
  */
 export async function purgeWebhookLog(db: Queryable, limit = 1_000): Promise<number> {
   const deliveries = await db.query(
@@ -170,5 +176,17 @@ export async function purgeWebhookLog(db: Queryable, limit = 1_000): Promise<num
     [limit],
     'webhook-purge-events',
   );
-  return deliveries.rowCount + events.rowCount;
+  const endpoints = await db.query(
+    `with gone as (
+       delete from webhook_endpoints where id in (
+         select id from webhook_endpoints e where deleted_at < clock_timestamp() - ${kept}
+           and not exists (select from webhook_deliveries d where d.endpoint_id = e.id)
+         limit $1) returning id
+     ), forgotten as (
+       delete from webhook_breakers where endpoint_id in (select id from gone)
+     ) select from gone`,
+    [limit],
+    'webhook-purge-endpoints',
+  );
+  return deliveries.rowCount + events.rowCount + endpoints.rowCount;
 }

@@ -83,6 +83,19 @@ export async function createEndpoint(
 }
 
 /**
+ * Keeps an endpoint from being deleted until the transaction ends, so that nothing is queued for one that is gone.
+ * @throws ProblemError `not_found`
+ */
+export async function keepEndpoint(tx: Transaction, projectId: string, endpointId: string): Promise<void> {
+  const { rowCount } = await tx.query(
+    'select from webhook_endpoints where id = $1 and project_id = $2 and deleted_at is null for share',
+    [endpointId, projectId],
+    'endpoint-keep',
+  );
+  if (rowCount === 0) throw new ProblemError('not_found');
+}
+
+/**
  * Deletes an endpoint and fails what waits for it; an attempt under way ends as it ends.
  * @throws ProblemError `not_found`
  */
@@ -90,18 +103,30 @@ export async function deleteEndpoint(
   tx: Transaction,
   { projectId, endpointId }: { projectId: string; endpointId: string },
 ): Promise<void> {
-  const { rowCount } = await tx.query(
-    `update webhook_endpoints set deleted_at = clock_timestamp()
-     where id = $1 and project_id = $2 and deleted_at is null`,
-    [endpointId, projectId],
+  if ((await deleteWhere(tx, 'id = $1 and project_id = $2', [endpointId, projectId])) === 0) {
+    throw new ProblemError('not_found');
+  }
+}
+
+/** Deletes every endpoint of a project that is deleted itself. */
+export async function deleteEndpointsOf(tx: Transaction, projectId: string): Promise<void> {
+  await deleteWhere(tx, 'project_id = $1', [projectId]);
+}
+
+/** The rows stay as long as their deliveries; their secrets have no use any more. */
+async function deleteWhere(tx: Transaction, where: string, values: readonly string[]): Promise<number> {
+  const { rows } = await tx.query<{ id: string }>(
+    `update webhook_endpoints set deleted_at = clock_timestamp(), secret = ''
+     where ${where} and deleted_at is null returning id`,
+    values,
   );
-  if (rowCount === 0) throw new ProblemError('not_found');
   await tx.query(
     `update webhook_deliveries set status = 'failed', next_attempt_at = null,
        last_error = 'the endpoint was deleted'
-     where endpoint_id = $1 and status = 'pending'`,
-    [endpointId],
+     where endpoint_id = any ($1) and status = 'pending'`,
+    [rows.map(({ id }) => id)],
   );
+  return rows.length;
 }
 
 /**

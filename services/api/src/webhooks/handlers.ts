@@ -63,16 +63,17 @@ export const webhookHandlers = (deps: FeatureDeps): WebhookHandlers => ({
   },
 
   testWebhookEndpoint: async ({ project: { id: projectId, accountId }, params: { endpointId } }) => {
-    await assertEndpoint(deps, projectId, endpointId);
     const delivery = await deps.store.transaction((tx) =>
       queueTestEvent(tx, { accountId, projectId, endpointId }),
     );
     return deliveryResource(delivery);
   },
 
-  redeliverWebhook: async ({ project, params: { endpointId, deliveryId } }) => {
-    await assertEndpoint(deps, project.id, endpointId);
-    return deliveryResource(await deps.store.transaction((tx) => redeliver(tx, { endpointId, deliveryId })));
+  redeliverWebhook: async ({ project: { id: projectId }, params: { endpointId, deliveryId } }) => {
+    const delivery = await deps.store.transaction((tx) =>
+      redeliver(tx, { projectId, endpointId, deliveryId }),
+    );
+    return deliveryResource(delivery);
   },
 });
 

@@ -46,10 +46,21 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     },
     purgeLoop(deps),
     orphanUploadsLoop({ store, objects, now }),
-    { name: 'purge-webhook-log', everyMs: 60 * second, run: () => purgeWebhookLog(store) },
+    { name: 'purge-webhook-log', everyMs: 60 * second, run: (signal) => forgetOldWebhooks(deps, signal) },
     { name: 'expire-rows', everyMs: hour, run: () => expireRows(store) },
     ...(deps.chores ?? []),
   ];
+}
+
+/** Batch after batch, so that no statement is long however much a day brings. */
+async function forgetOldWebhooks({ store }: LoopDeps, signal: AbortSignal): Promise<number> {
+  let forgotten = 0;
+  while (!signal.aborted) {
+    const batch = await purgeWebhookLog(store);
+    if (batch === 0) break;
+    forgotten += batch;
+  }
+  return forgotten;
 }
 
 /** Completions whose caller died: the store says how they ended (design, rule 10). */
