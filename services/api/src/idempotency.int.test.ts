@@ -65,12 +65,12 @@ it('runs every time without a key', async () => {
   expect(await send({})).toEqual({ answer: 'made 2', replayed: false });
 });
 
-it('runs once for a key and replays the first answer', async () => {
+it('runs once for a key and replays the first answer [IDK-008]', async () => {
   expect(await send({ key: 'k' })).toEqual({ answer: 'made 1', replayed: false });
   expect(await send({ key: 'k' })).toEqual({ answer: 'made 1', replayed: true });
 });
 
-it('gives 20 twins at once one run and the same answer (h-api-03)', async () => {
+it('gives 20 twins at once one run and the same answer (h-api-03) [IDK-006]', async () => {
   const answers = await Promise.all(Array.from({ length: 20 }, () => send({ key: 'twins' })));
   expect(runs).toBe(1);
   expect(new Set(answers.map(({ answer }) => answer))).toEqual(new Set(['made 1']));
@@ -82,13 +82,13 @@ it.each<[string, Sent]>([
   ['method', { method: 'PUT' }],
   ['path', { path: '/v1/others' }],
   ['key', { key: 'K' }],
-])('keeps another %s apart', async (_what, other) => {
+])('keeps another %s apart [IDK-003]', async (_what, other) => {
   const accountId = other.accountId === undefined ? tenant.accountId : (await createTenant(api)).accountId;
   await send({ key: 'k' });
   expect(await send({ key: 'k', ...other, accountId })).toEqual({ answer: 'made 2', replayed: false });
 });
 
-it('compares bodies as JSON: order of fields does not count, that of lists does', async () => {
+it('compares bodies as JSON: order of fields does not count, that of lists does [IDK-004, IDK-005]', async () => {
   await send({ key: 'k', body: { a: 1, b: { c: [1, 2], d: null } } });
   const same = await send({ key: 'k', body: { b: { d: null, c: [1, 2] }, a: 1 } });
   expect(same.replayed).toBe(true);
@@ -108,7 +108,7 @@ it('is 422 for another body also while the first still runs', async () => {
   await first;
 });
 
-it('keeps no failure: the next one runs, and a waiting twin too', async () => {
+it('keeps no failure: the next one runs, and a waiting twin too [IDK-007]', async () => {
   const failing: Work = async () => {
     await create(() => Promise.resolve());
     throw new Error('no');
@@ -130,7 +130,7 @@ it('rolls back with its transaction: what failed after keeping is not kept', asy
   expect(await send({ key: 'k' })).toEqual({ answer: 'made 1', replayed: false });
 });
 
-it('forgets after 24 hours', async () => {
+it('forgets after 24 hours [IDK-002]', async () => {
   await send({ key: 'k' });
   api.travel(24 * 3_600_000 - 1_000);
   expect((await send({ key: 'k' })).replayed).toBe(true);
@@ -153,7 +153,7 @@ describe('a twin of one that does not end', () => {
     };
   };
 
-  it('waits 30 seconds at most, and then is told to come back', async () => {
+  it('waits 30 seconds at most, and then is told to come back [IDK-006]', async () => {
     const hanging = hang();
     const impatient: Clock = {
       now: api.now,
@@ -214,7 +214,7 @@ it('is a bug, and gives the claim back, when the work keeps nothing', async () =
   expect(await send({ key: 'k' })).toEqual({ answer: 'made 1', replayed: false });
 });
 
-it.each(['', ' ', 'a\u0000', 'é', 'a\u007f', 'x'.repeat(256)])('refuses the key %j', async (key) => {
+it.each(['', ' ', 'a\u0000', 'é', 'a\u007f', 'x'.repeat(256)])('refuses the key %j [IDK-011]', async (key) => {
   const sent = send({ key: key === ' ' ? '' : key });
   await expect(sent).rejects.toMatchObject({
     code: 'invalid_request',
@@ -224,6 +224,6 @@ it.each(['', ' ', 'a\u0000', 'é', 'a\u007f', 'x'.repeat(256)])('refuses the key
   expect(runs).toBe(0);
 });
 
-it('takes a key of 255 printable characters', async () => {
+it('takes a key of 255 printable characters [IDK-011]', async () => {
   expect((await send({ key: '~ !'.repeat(85) })).replayed).toBe(false);
 });

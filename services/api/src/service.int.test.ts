@@ -37,7 +37,7 @@ async function codeOf(route: RouteDefinition, tenant: Tenant, ask: Ask = {}): Pr
 describe('every route that needs a credential', () => {
   const guarded = all.filter(([, route]) => route.auth.length > 0);
 
-  it.each(guarded)('%s is 401 without one, and with one of another kind', async (_id, route) => {
+  it.each(guarded)('%s is 401 without one, and with one of another kind [AUT-001]', async (_id, route) => {
     const wrong: Ask[] = [{}, { bearer: 'x' }, { cookie: 'x' }, { headers: { 'x-internal-secret': 'x' } }];
     if (isInternal(route)) wrong.push({ bearer: me.full }, { cookie: me.cookie });
     else wrong.push({ bearer: adminToken }, { headers: { 'x-internal-secret': internalSecret } });
@@ -64,7 +64,7 @@ describe('every route that needs a credential', () => {
 describe('every route of a project', () => {
   const ofProject = all.filter(([, { path }]) => path.startsWith('/v1/projects/{projectId}'));
 
-  it.each(ofProject)('%s is 404 on another account’s project, whatever the body', async (_id, route) => {
+  it.each(ofProject)('%s is 404 on another account’s project, whatever the body [AUT-008]', async (_id, route) => {
     expect(await codeOf(route, other, { cookie: me.cookie })).toBe('404 not_found');
     if (route.auth.includes('key')) {
       expect(await codeOf(route, other, { bearer: me.full })).toBe('404 not_found');
@@ -72,7 +72,7 @@ describe('every route of a project', () => {
     expect(await codeOf(route, other, { bearer: me.playback })).toBe('404 not_found');
   });
 
-  it.each(ofProject)('%s lets a playback-only key in only where it says so', async (_id, route) => {
+  it.each(ofProject)('%s lets a playback-only key in only where it says so [AUT-004]', async (_id, route) => {
     const code = await codeOf(route, me, { bearer: me.playback });
     if (route.keyScope === 'playback') expect(code).not.toMatch(/^40[13]/);
     else expect(code).toBe('403 insufficient_scope');
@@ -98,7 +98,7 @@ describe('the record away', () => {
     expect((await api.ask(`GET /v1/projects/${me.projectId}`, { bearer: me.full })).status).toBe(200);
   });
 
-  it('is 503 with Retry-After, and /health says so', async () => {
+  it('is 503 with Retry-After, and /health says so [ERR-007, API-204]', async () => {
     const log = captureLogger();
     const away = createDatabase({ connectionString: 'postgres://127.0.0.1:1/x', logger: log.logger });
     const lonely = createApi({ ...api.deps, store: away, logger: log.logger });
@@ -132,7 +132,7 @@ describe('health', () => {
     expect(second.health().ready).toBe(false);
   });
 
-  it('answers HEAD too, and only what it promises', async () => {
+  it('answers HEAD too, and only what it promises [CNV-026]', async () => {
     expect((await api.ask('HEAD /health')).status).toBe(200);
     expect((await api.ask('GET /health')).body).toEqual({ status: 'ok' });
   });

@@ -74,7 +74,7 @@ async function told(videoId: string): Promise<string[]> {
 }
 
 describe('holding a video', () => {
-  it('stops it, tells the customer why, and lifting starts it again with the same readyAt', async () => {
+  it('stops it, tells the customer why, and lifting starts it again with the same readyAt [VID-107, VID-108, HLD-007]', async () => {
     const videoId = await seedVideo(api.store, me);
     const before = await video(videoId);
     const held = await hold(videoId, { reason: 'Under review' });
@@ -89,7 +89,7 @@ describe('holding a video', () => {
     expect(instants).toEqual([...new Set(instants)].toSorted());
   });
 
-  it('a second time changes the reason and tells nobody', async () => {
+  it('a second time changes the reason and tells nobody [HLD-006]', async () => {
     const videoId = await seedVideo(api.store, me);
     await hold(videoId, { reason: 'First' });
     const { updatedAt } = await video(videoId);
@@ -100,39 +100,42 @@ describe('holding a video', () => {
     expect(rows).toEqual([{ reason: 'Second' }]);
   });
 
-  it.each(['uploading', 'processing'] as const)('in %s is kept: encoding ends in held', async (status) => {
-    const videoId = await seedVideo(api.store, me, { status: 'processing' });
-    if (status === 'uploading') {
-      await api.store.query(`update videos set status = 'uploading' where id = $1`, [videoId]);
-    }
-    expect((await hold(videoId, { reason: 'Early' })).body.status).toBe(status);
-    expect(await events(videoId)).toEqual([]);
-    await api.store.query(`update videos set status = 'processing' where id = $1`, [videoId]);
-    await finishEncode(api.store, videoId);
-    const held = await video(videoId);
-    expect(held.status).toBe('held');
-    expect(held.readyAt).not.toBeNull();
-    expect(await events(videoId)).toEqual(['video.held: Early']);
-    await lift(videoId);
-    expect(await video(videoId)).toMatchObject({ status: 'ready', readyAt: held.readyAt });
-    expect(await events(videoId)).toEqual(['video.held: Early', 'video.ready']);
-  });
+  it.each(['uploading', 'processing'] as const)(
+    'in %s is kept: encoding ends in held [HLD-003, HLD-004, VID-015]',
+    async (status) => {
+      const videoId = await seedVideo(api.store, me, { status: 'processing' });
+      if (status === 'uploading') {
+        await api.store.query(`update videos set status = 'uploading' where id = $1`, [videoId]);
+      }
+      expect((await hold(videoId, { reason: 'Early' })).body.status).toBe(status);
+      expect(await events(videoId)).toEqual([]);
+      await api.store.query(`update videos set status = 'processing' where id = $1`, [videoId]);
+      await finishEncode(api.store, videoId);
+      const held = await video(videoId);
+      expect(held.status).toBe('held');
+      expect(held.readyAt).not.toBeNull();
+      expect(await events(videoId)).toEqual(['video.held: Early']);
+      await lift(videoId);
+      expect(await video(videoId)).toMatchObject({ status: 'ready', readyAt: held.readyAt });
+      expect(await events(videoId)).toEqual(['video.held: Early', 'video.ready']);
+    },
+  );
 
-  it('is not possible for a failed one, and leaves no hold behind', async () => {
+  it('is not possible for a failed one, and leaves no hold behind [HLD-005]', async () => {
     const videoId = await seedVideo(api.store, me, { status: 'failed' });
     expect(outcome(await hold(videoId))).toBe('409 invalid_video_state');
     const { rowCount } = await api.store.query('select from video_holds where video_id = $1', [videoId]);
     expect([rowCount, await audit(videoId)]).toEqual([0, []]);
   });
 
-  it('is silent for a legal matter', async () => {
+  it('is silent for a legal matter [HLD-008, EVT-003]', async () => {
     const videoId = await seedVideo(api.store, me);
     expect((await hold(videoId, { reason: 'Court order', legal: true })).body.status).toBe('held');
     expect(await events(videoId)).toEqual(['video.ready']);
     expect(await told(videoId)).toEqual(['processing', 'ready', 'held']);
   });
 
-  it('lasts while any source holds it', async () => {
+  it('lasts while any source holds it [HLD-001, HLD-002]', async () => {
     const videoId = await seedVideo(api.store, me);
     const holds = createHoldCommands(api.store);
     const check = { videoId, source: 'automatic', reference: 'hash-match' } as const;
@@ -152,7 +155,7 @@ describe('holding a video', () => {
     expect((await events(videoId)).slice(2)).toEqual(['video.ready']);
   });
 
-  it('lifts what is not held with 200 and tells nobody', async () => {
+  it('lifts what is not held with 200 and tells nobody [ADM-202]', async () => {
     for (const status of ['ready', 'uploading', 'processing', 'failed'] as const) {
       const videoId = await seedVideo(api.store, me, { status });
       const before = await events(videoId);
@@ -173,7 +176,7 @@ describe('holding a video', () => {
 });
 
 describe('deleting a video under a legal hold', () => {
-  it('hides it, and its files stay until the hold is lifted', async () => {
+  it('hides it, and its files stay until the hold is lifted [HLD-009]', async () => {
     const videoId = await seedVideo(api.store, me);
     await hold(videoId, { legal: true });
     const path = `/v1/projects/${me.projectId}/videos/${videoId}`;
@@ -201,7 +204,7 @@ describe('deleting a video under a legal hold', () => {
 
 describe('removing a video', () => {
   it.each(['uploading', 'processing', 'ready', 'failed'] as const)(
-    'works in %s and tells the customer why',
+    'works in %s and tells the customer why [VID-112, ADM-203, EVT-004]',
     async (status) => {
       const videoId = await seedVideo(api.store, me, { status });
       const before = await events(videoId);
@@ -214,7 +217,7 @@ describe('removing a video', () => {
     },
   );
 
-  it('is silent for a legal matter, and without a reason has none', async () => {
+  it('is silent for a legal matter, and without a reason has none [EVT-008]', async () => {
     const legal = await seedVideo(api.store, me);
     await admin(`DELETE videos/${legal}?reason=Court&legal=true`);
     expect(await events(legal)).toEqual(['video.ready']);
@@ -233,7 +236,7 @@ describe('encoding a failed video again', () => {
     return rows[0]?.id ?? '';
   };
 
-  it('starts a new job', async () => {
+  it('starts a new job [VID-113]', async () => {
     const videoId = await seedVideo(api.store, me, { status: 'failed', failureCode: 'encoding_failed' });
     const failed = await jobOf(videoId);
     const answer = await admin(`POST encode-jobs/${failed}/retry`);
@@ -258,7 +261,7 @@ describe('encoding a failed video again', () => {
     expect(outcome(await admin(`POST encode-jobs/${await jobOf(videoId)}/retry`))).toBe('200');
   });
 
-  it('is refused over a plan limit, for a video that is not failed, and for an unknown job', async () => {
+  it('is refused over a plan limit, for a video that is not failed, and for an unknown job [VID-114]', async () => {
     const over = await seedVideo(api.store, me, { status: 'failed', failureCode: 'plan_limit_reached' });
     expect(outcome(await admin(`POST encode-jobs/${await jobOf(over)}/retry`))).toBe(
       '409 invalid_video_state',
@@ -272,7 +275,7 @@ describe('encoding a failed video again', () => {
 });
 
 describe('the team’s routes', () => {
-  it('are not on the public port, and want the admin token', async () => {
+  it('are not on the public port, and want the admin token [ADM-001, ADM-004]', async () => {
     const videoId = await seedVideo(api.store, me);
     const path = `/admin/videos/${videoId}/hold`;
     expect(outcome(await api.ask(`POST ${path}`, { bearer: adminToken, body: {} }))).toBe('404 not_found');
@@ -293,7 +296,7 @@ describe('the state that the CDN asks for', () => {
       headers: { 'x-internal-secret': secret },
     });
 
-  it('is video and account with their versions, as the outbox tells them', async () => {
+  it('is video and account with their versions, as the outbox tells them [INT-201]', async () => {
     const videoId = await seedVideo(api.store, me);
     const { status, body } = await ask(videoId);
     expect(status).toBe(200);
@@ -349,7 +352,7 @@ describe('the state that the CDN asks for', () => {
     }
   });
 
-  it('knows a deleted video for 30 days', async () => {
+  it('knows a deleted video for 30 days [CDN-335]', async () => {
     const videoId = await seedVideo(api.store, me);
     await api.ask(`DELETE /v1/projects/${me.projectId}/videos/${videoId}`, { bearer: me.full });
     expect((await ask(videoId)).body.video?.status).toBe('deleted');
@@ -365,7 +368,7 @@ describe('the state that the CDN asks for', () => {
     expect(outcome(await ask('vid_unknown'))).toBe('404 not_found');
   });
 
-  it('wants the internal secret, on the internal port', async () => {
+  it('wants the internal secret, on the internal port [ADM-003]', async () => {
     const videoId = await seedVideo(api.store, me);
     for (const secret of ['', 'wrong', adminToken]) {
       expect(outcome(await ask(videoId, secret))).toBe('401 unauthorized');

@@ -21,7 +21,7 @@ const revoke = (id: string, of = tenant) => api.ask(`DELETE ${path()}/${id}`, { 
 const day = 86_400_000;
 
 describe('create', () => {
-  it('answers 201 with the record and, this once, its value', async () => {
+  it('answers 201 with the record and, this once, its value [KEY-001, KEY-003, KEY-201]', async () => {
     const { status, body } = await create({ name: 'Server' });
     expect(status).toBe(201);
     const { value, ...record } = body;
@@ -44,7 +44,7 @@ describe('create', () => {
     expect(rows[0]?.row).not.toContain(value.slice(-43));
   });
 
-  it('takes scope and expiry, in any offset', async () => {
+  it('takes scope and expiry, in any offset [KEY-002]', async () => {
     const { body } = await create({ name: 'a', scope: 'playback', expiresAt: '2999-01-01T02:00:00+02:00' });
     expect(body).toMatchObject({ scope: 'playback', expiresAt: '2999-01-01T00:00:00.000Z' });
     expect((await create({ name: 'a', expiresAt: null })).body.expiresAt).toBeNull();
@@ -59,12 +59,12 @@ describe('create', () => {
     [{ name: 'a', expiresAt: '2999-02-30T00:00:00Z' }, 'expiresAt'],
     [{ name: 'a', expiresAt: 32503680000 }, 'expiresAt'],
     [{ name: 'a', value: 'svk_x' }, 'value'],
-  ])('%j is 400 naming %s', async (body, at) => {
+  ])('%j is 400 naming %s [KEY-203]', async (body, at) => {
     const { status, problem } = await create(body);
     expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([400, 'invalid_request', at]);
   });
 
-  it('stops at 50 active keys, also when asked all at once; revoked and expired ones do not count', async () => {
+  it('stops at 50 active keys, also when asked all at once; revoked and expired ones do not count [KEY-204]', async () => {
     const soon = new Date(api.now().getTime() + day).toISOString();
     const first = await create({ name: 'first', expiresAt: soon });
     const answers = await Promise.all(Array.from({ length: 52 }, (_, i) => create({ name: `k${i}` })));
@@ -86,7 +86,7 @@ describe('create', () => {
 });
 
 describe('revoke', () => {
-  it('is 204, again too, and keeps the first time; the key stays listed for 30 days', async () => {
+  it('is 204, again too, and keeps the first time; the key stays listed for 30 days [KEY-207]', async () => {
     const { body: key } = await create({ name: 'a' });
     expect((await revoke(key.id)).status).toBe(204);
     const revokedAt = (await list()).find(({ id }) => id === key.id)?.revokedAt;
@@ -101,7 +101,7 @@ describe('revoke', () => {
     expect(later.body.data).toHaveLength(2);
   });
 
-  it('finds no key of another project or account', async () => {
+  it('finds no key of another project or account [KEY-005]', async () => {
     const { body: key } = await create({ name: 'a' });
     const second = await api.operator.createProject({ accountId: tenant.accountId, name: 'Second' });
     const other = await createTenant(api);

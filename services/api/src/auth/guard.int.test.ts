@@ -30,14 +30,14 @@ describe('API keys', () => {
     );
   });
 
-  it('are no credential on a session’s route: 401 for a full key, 403 for a playback-only one', async () => {
+  it('are no credential on a session’s route: 401 for a full key, 403 for a playback-only one [AUT-005, AUT-004]', async () => {
     for (const request of ['GET /v1/projects', `GET ${project(me)}/api-keys`, `DELETE ${project(me)}`]) {
       expect(await codeOf(request, { bearer: me.full })).toBe('401 unauthorized');
       expect(await codeOf(request, { bearer: me.playback })).toBe('403 insufficient_scope');
     }
   });
 
-  it('find nothing outside of their project, whatever their scope', async () => {
+  it('find nothing outside of their project, whatever their scope [AUT-002]', async () => {
     const second = await api.operator.createProject({ accountId: me.accountId, name: 'Second' });
     for (const projectId of [second.id, other.projectId, 'prj_unknown']) {
       for (const bearer of [me.full, me.playback]) {
@@ -46,7 +46,7 @@ describe('API keys', () => {
     }
   });
 
-  it('are refused when wrong in any part, or of another kind', async () => {
+  it('are refused when wrong in any part, or of another kind [AUT-001]', async () => {
     const [, idPart = '', secret = ''] = me.full.split('_');
     const [, otherId = ''] = other.full.split('_');
     const wrong = [
@@ -72,7 +72,7 @@ describe('API keys', () => {
     );
   });
 
-  it('work until they are revoked or expire, and not a request longer', async () => {
+  it('work until they are revoked or expire, and not a request longer [AUT-011, KEY-206]', async () => {
     const { id: keyId, value } = await api.operator.createApiKey({
       ...{ projectId: me.projectId, name: 'brief', scope: 'full' },
       expiresAt: new Date(api.now().getTime() + 60_000),
@@ -108,7 +108,7 @@ describe('API keys', () => {
     await waitFor(async () => (await lastUsed()) !== first);
   });
 
-  it('beat a cookie, also when they are wrong', async () => {
+  it('beat a cookie, also when they are wrong [AUT-009]', async () => {
     expect(await codeOf(`GET ${project(me)}`, { bearer: me.playback, cookie: me.cookie })).toBe(
       '403 insufficient_scope',
     );
@@ -121,7 +121,7 @@ describe('API keys', () => {
 });
 
 describe('sessions', () => {
-  it('open every project of their account and no other', async () => {
+  it('open every project of their account and no other [AUT-006]', async () => {
     const second = await api.operator.createProject({ accountId: me.accountId, name: 'Second' });
     expect(await codeOf(`GET ${project(me)}`, { cookie: me.cookie })).toBe('200');
     expect(await codeOf(`GET /v1/projects/${second.id}`, { cookie: me.cookie })).toBe('200');
@@ -139,7 +139,7 @@ describe('sessions', () => {
     expect(await codeOf(`GET ${project(me)}`, { headers })).toBe('200');
   });
 
-  it('live 7 days after their last use, and 30 days at most', async () => {
+  it('live 7 days after their last use, and 30 days at most [SES-003, SES-004]', async () => {
     const day = 86_400_000;
     const { cookie } = await api.operator.createSession({ userId: me.userId });
     const works = async (): Promise<boolean> => (await codeOf(`GET ${project(me)}`, { cookie })) === '200';
@@ -174,14 +174,14 @@ describe('sessions', () => {
     ['from a sandboxed page', { origin: 'null' }, '401 unauthorized'],
     ['cross-site by the browser’s word', { 'sec-fetch-site': 'cross-site' }, '401 unauthorized'],
     ['same-site by the browser’s word', { 'sec-fetch-site': 'same-site' }, '200'],
-  ])('change things %s: %s', async (_what, headers, expected) => {
+  ])('change things %s: %s [SES-005, SES-006]', async (_what, headers, expected) => {
     const ask = { cookie: me.cookie, headers, body: { name: 'New' } };
     expect(await codeOf(`PATCH ${project(me)}`, ask)).toBe(expected);
     // Reading changes nothing; the browser keeps the answer from a foreign page (CORS).
     expect(await codeOf(`GET ${project(me)}`, { cookie: me.cookie, headers })).toBe('200');
   });
 
-  it('need JSON that says so; keys do not', async () => {
+  it('need JSON that says so; keys do not [SES-007, SES-008]', async () => {
     const ask = { headers: { 'content-type': 'text/plain' }, body: '{"hostname":"plain.example"}' };
     const request = `POST ${project(me)}/domains`;
     expect(await codeOf(request, { ...ask, cookie: me.cookie })).toBe('415 unsupported_media_type');
@@ -194,7 +194,7 @@ describe('sessions', () => {
 });
 
 describe('bans', () => {
-  it('hold from the next request on for every credential, and until they are lifted', async () => {
+  it('hold from the next request on for every credential, and until they are lifted [BAN-001]', async () => {
     await api.operator.banAccount({ accountId: me.accountId, banned: true, reason: 'fraud' });
     for (const ask of [{ bearer: me.full }, { bearer: me.playback }, { cookie: me.cookie }]) {
       expect(await codeOf(`GET ${project(me)}`, ask)).toBe('403 account_banned');
@@ -207,7 +207,7 @@ describe('bans', () => {
 
 describe('order of checks', () => {
   // Each request fails this check and every later one.
-  it('401, ban, project, scope, type, body, limit', async () => {
+  it('401, ban, project, scope, type, body, limit [AUT-010]', async () => {
     const bad = { headers: { 'content-type': 'text/plain' }, body: '{' };
     const at = (tenant: Tenant): string => `POST ${project(tenant)}/domains`;
     expect(await codeOf(at(other), { ...bad, bearer: 'wrong' })).toBe('401 unauthorized');
@@ -226,7 +226,7 @@ describe('order of checks', () => {
     );
   });
 
-  it('limit before state: a full plan hears of its limit, not of the name', async () => {
+  it('limit before state: a full plan hears of its limit, not of the name [AUT-010]', async () => {
     const free = await createTenant(api, 'free');
     await api.operator.addDomain({ projectId: free.projectId, hostname: 'limit.example', verified: true });
     const ask = { bearer: free.full, body: { hostname: 'limit.example' } };
@@ -235,7 +235,7 @@ describe('order of checks', () => {
 });
 
 describe('the internal port', () => {
-  it('has none of the customers’ routes, and the public port none of its own', async () => {
+  it('has none of the customers’ routes, and the public port none of its own [ADM-004]', async () => {
     expect(await codeOf('GET internal:/v1/projects', { cookie: me.cookie })).toBe('404 not_found');
     for (const path of ['/admin/videos/vid_1/hold', '/internal/playback-state/vid_1', '/metrics', '/ready']) {
       expect(await codeOf(`GET ${path}`, { bearer: me.full })).toBe('404 not_found');

@@ -14,7 +14,7 @@ const get = async (path: string): Promise<{ status: number; headers: Headers; te
 };
 
 describe('what the API says of itself', () => {
-  it('is a page for every error code, where the type of its problems leads', async () => {
+  it('is a page for every error code, where the type of its problems leads [API-203]', async () => {
     for (const [code, { status }] of Object.entries(errorCodes)) {
       const page = await get(`/errors/${code}`);
       expect([code, page.status, page.headers.get('content-type')]).toEqual([
@@ -35,7 +35,7 @@ describe('what the API says of itself', () => {
     },
   );
 
-  it('is the OpenAPI document with its own address, which every site may read', async () => {
+  it('is the OpenAPI document with its own address, which every site may read [API-201]', async () => {
     const { headers, text } = await get('/openapi.json');
     const { openapi, servers } = JSON.parse(text) as { openapi: string; servers: { url: string }[] };
     expect([openapi, servers[0]?.url]).toEqual(['3.1.0', api.deps.config.API_URL]);
@@ -43,7 +43,7 @@ describe('what the API says of itself', () => {
     expect(headers.get('access-control-allow-origin')).toBe('*');
   });
 
-  it('is a reference whose page, scripts and styles all come from here', async () => {
+  it('is a reference whose page, scripts and styles all come from here [API-202]', async () => {
     const page = await get('/docs');
     expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'self';/);
     const links = [...page.text.matchAll(/(?:src|href)="(docs\/[^"]+)"/g)].map(([, link]) => link ?? '');

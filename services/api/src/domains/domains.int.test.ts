@@ -31,7 +31,7 @@ async function addProved(tenant: Tenant, hostname = newName()): Promise<Domain> 
 }
 
 describe('add', () => {
-  it('answers 201 with the record to create', async () => {
+  it('answers 201 with the record to create [DOM-001, DOM-002, DOM-202]', async () => {
     const tenant = await createTenant(api);
     const { status, body } = await add(tenant, 'Videos.Example.com.');
     expect(status).toBe(201);
@@ -75,7 +75,7 @@ describe('add', () => {
     expect((await list(tenant)).map(({ hostname }) => hostname)).toEqual(['xn--bcher-kva.example']);
   });
 
-  it('is 409 in the same account in any state and any project, and where another has it verified', async () => {
+  it('is 409 in the same account in any state and any project, and where another has it verified [DOM-205, DOM-206, DOM-207]', async () => {
     const [mine, theirs] = [await createTenant(api), await createTenant(api)];
     const domain = await addProved(mine);
     const second = await api.operator.createProject({ accountId: mine.accountId, name: 'Second' });
@@ -105,7 +105,7 @@ describe('add', () => {
 });
 
 describe('verify', () => {
-  it('finds the record, and says what it found', async () => {
+  it('finds the record, and says what it found [DOM-004, DOM-005, DOM-209]', async () => {
     const tenant = await createTenant(api);
     const domain = await addProved(tenant);
     const { status, body } = await verify(tenant, domain);
@@ -119,7 +119,7 @@ describe('verify', () => {
     expect(await list(tenant)).toEqual([body]);
   });
 
-  it('sees a record as soon as it is there, though its absence may be cached for long (h-domain-03)', async () => {
+  it('sees a record as soon as it is there, though its absence may be cached for long (h-domain-03) [DOM-101]', async () => {
     const tenant = await createTenant(api);
     const { body: domain } = await add(tenant, newName());
     const early = await verify(tenant, domain);
@@ -136,7 +136,7 @@ describe('verify', () => {
     expect((await verify(tenant, domain)).body.status).toBe('verified');
   });
 
-  it('joins the strings of one record but not two records (h-domain-02)', async () => {
+  it('joins the strings of one record but not two records (h-domain-02) [DOM-211]', async () => {
     const tenant = await createTenant(api);
     const { body: domain } = await add(tenant, newName());
     const { name, value } = domain.verification;
@@ -187,7 +187,7 @@ describe('verify', () => {
     },
   );
 
-  it('keeps a verified domain when the record is gone, and verifies a lapsed one again', async () => {
+  it('keeps a verified domain when the record is gone, and verifies a lapsed one again [DOM-104]', async () => {
     const tenant = await createTenant(api);
     const domain = await addProved(tenant);
     const first = await verify(tenant, domain);
@@ -214,7 +214,7 @@ describe('verify', () => {
     expect(rows).toEqual([{ missing: null }]);
   });
 
-  it('gives a name to nobody without proof, and to the first who proves it (h-domain-05)', async () => {
+  it('gives a name to nobody without proof, and to the first who proves it (h-domain-05) [DOM-208]', async () => {
     const [a, b] = [await createTenant(api), await createTenant(api)];
     const ofA = (await add(a, newName())).body;
     const ofB = (await add(b, ofA.hostname)).body;
@@ -234,7 +234,7 @@ describe('verify', () => {
     expect((await list(a))[0]?.status).toBe('verified');
   });
 
-  it('gives a name to one of two who prove it at the same time', async () => {
+  it('gives a name to one of two who prove it at the same time [DOM-208]', async () => {
     for (let round = 0; round < 10; round++) {
       const tenants = [await createTenant(api), await createTenant(api)];
       const hostname = newName();
@@ -253,7 +253,7 @@ describe('verify', () => {
 });
 
 describe('the limit of verified domains', () => {
-  it('counts at add and at verify, over all projects, and not what waits', async () => {
+  it('counts at add and at verify, over all projects, and not what waits [DOM-213]', async () => {
     const tenant = await createTenant(api, 'starter');
     const second = await api.operator.createProject({ accountId: tenant.accountId, name: 'Second' });
     const waiting = [];
@@ -269,7 +269,7 @@ describe('the limit of verified domains', () => {
     expect(outcome(await add(tenant, newName()))).toBe('201');
   });
 
-  it('goes by today’s plan; a downgrade takes nothing away', async () => {
+  it('goes by today’s plan; a downgrade takes nothing away [LIM-108, LIM-109]', async () => {
     const tenant = await createTenant(api, 'starter');
     const domains = [await addProved(tenant), await addProved(tenant), await addProved(tenant)];
     for (const domain of domains.slice(0, 2)) await verify(tenant, domain);

@@ -19,7 +19,7 @@ describe('normalizeHostname', () => {
     ['123.com', '123.com'],
     ['me.github.io', 'me.github.io'],
     ['a.b.c.d.example.co.uk', 'a.b.c.d.example.co.uk'],
-  ])('%j is stored as %s', (text, expected) => {
+  ])('%j is stored as %s [DOM-203]', (text, expected) => {
     expect(normalizeHostname(text)).toBe(expected);
   });
 
@@ -57,7 +57,7 @@ describe('normalizeHostname', () => {
     [`${'a'.repeat(64)}.example.com`, 'is not a host name'],
     ['xn--bcher-kva\u00ad.example\u2028', 'is not a host name'],
     [`${'a.'.repeat(130)}example.com`, 'is longer than 241 characters as punycode'],
-  ])('%j %s', (text, message) => {
+  ])('%j %s [DOM-204]', (text, message) => {
     expect(() => normalizeHostname(text)).toThrow(
       expect.objectContaining({ code: 'invalid_request', errors: [{ path: 'hostname', message }] }),
     );

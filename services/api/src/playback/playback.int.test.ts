@@ -48,7 +48,7 @@ const ask = (
   });
 
 describe('a playback token', () => {
-  it('names one video, one domain and its end, and comes in the URLs that need it', async () => {
+  it('names one video, one domain and its end, and comes in the URLs that need it [PBT-001, PBT-003, PBT-203]', async () => {
     const videoId = await seedVideo(api.store, me, { durationMs: 90_500 });
     const before = api.now().getTime();
     const { status, body } = await ask(videoId);
@@ -68,7 +68,7 @@ describe('a playback token', () => {
     });
   });
 
-  it.each([60, 86_400])('lives %d seconds when asked to', async (expiresInSeconds) => {
+  it.each([60, 86_400])('lives %d seconds when asked to [PBT-202]', async (expiresInSeconds) => {
     const before = api.now().getTime();
     const { body } = await ask(await seedVideo(api.store, me), { expiresInSeconds });
     const lifeMs = Date.parse(body.expiresAt) - before;
@@ -76,7 +76,7 @@ describe('a playback token', () => {
     expect(lifeMs).toBeLessThan(expiresInSeconds * 1000 + 10_000);
   });
 
-  it('has a playlist URL only on plans with white label', async () => {
+  it('has a playlist URL only on plans with white label [PBT-002]', async () => {
     const videoId = await seedVideo(api.store, me);
     for (const [planId, planStatus, has] of [
       ['pro', 'active', true],
@@ -91,7 +91,7 @@ describe('a playback token', () => {
     }
   });
 
-  it('is for full keys and sessions too, takes any spelling of the domain, and ignores viewerIp', async () => {
+  it('is for full keys and sessions too, takes any spelling of the domain, and ignores viewerIp [PBT-206]', async () => {
     const videoId = await seedVideo(api.store, me);
     const upper = `${domain.toUpperCase()}.`;
     const { status, body } = await ask(videoId, { domain: upper, viewerIp: '192.0.2.1' }, me.full);
@@ -103,7 +103,7 @@ describe('a playback token', () => {
 });
 
 describe('no playback token', () => {
-  it('for a domain that is not verified on this very project, now', async () => {
+  it('for a domain that is not verified on this very project, now [PBT-201, DOM-103]', async () => {
     const videoId = await seedVideo(api.store, me);
     const pending = `pending${++count}.example.com`;
     await api.operator.addDomain({ projectId: me.projectId, hostname: pending });
@@ -120,11 +120,14 @@ describe('no playback token', () => {
     expect(outcome(await ask(videoId))).toBe('403 domain_not_verified');
   });
 
-  it.each(['uploading', 'processing', 'failed'] as const)('for a video that is %s', async (status) => {
-    expect(outcome(await ask(await seedVideo(api.store, me, { status })))).toBe('409 video_not_ready');
-  });
+  it.each(['uploading', 'processing', 'failed'] as const)(
+    'for a video that is %s [PBT-204]',
+    async (status) => {
+      expect(outcome(await ask(await seedVideo(api.store, me, { status })))).toBe('409 video_not_ready');
+    },
+  );
 
-  it('for a held video, until the hold ends', async () => {
+  it('for a held video, until the hold ends [PBT-204]', async () => {
     const videoId = await seedVideo(api.store, me);
     const hold = `internal:/admin/videos/${videoId}/hold`;
     await api.ask(`POST ${hold}`, { bearer: adminToken, body: {} });
@@ -133,7 +136,7 @@ describe('no playback token', () => {
     expect(outcome(await ask(videoId))).toBe('201');
   });
 
-  it('for a free account that has used its watched minutes in this period', async () => {
+  it('for a free account that has used its watched minutes in this period [PBT-205]', async () => {
     await api.operator.setPlan({ accountId: me.accountId, planId: 'free' });
     const videoId = await seedVideo(api.store, me);
     const watched = (ms: number): Promise<unknown> =>
@@ -182,7 +185,7 @@ describe('a preview token', () => {
   const preview = (videoId: string, headers: Headers = {}): Promise<Answer<PreviewTokenResource>> =>
     api.ask<PreviewTokenResource>(path(videoId), { cookie: me.cookie, headers });
 
-  it('plays for an hour on a dashboard host, and its URL is without it', async () => {
+  it('plays for an hour on a dashboard host, and its URL is without it [PVT-001, PVT-002, PVT-003]', async () => {
     const videoId = await seedVideo(api.store, me);
     const before = api.now().getTime();
     const { status, body } = await preview(videoId);
@@ -203,12 +206,12 @@ describe('a preview token', () => {
     ['the API’s own pages', { origin: 'https://api.example.com' }, 'app.example.com'],
     ['no origin', {}, 'app.example.com'],
     ['a Referer, which says nothing', { referer: 'https://app.example.net/videos' }, 'app.example.com'],
-  ])('asked for by %s is for the host that frames it', async (_who, headers, domain) => {
+  ])('asked for by %s is for the host that frames it [PVT-207]', async (_who, headers, domain) => {
     const { body } = await preview(await seedVideo(api.store, me), headers);
     expect(verifyPlaybackToken(body.token, keys)?.domain).toBe(domain);
   });
 
-  it('takes no domain from its caller: no body counts, and no other origin', async () => {
+  it('takes no domain from its caller: no body counts, and no other origin [PVT-202, CNV-011]', async () => {
     const videoId = await seedVideo(api.store, me);
     const asked = { cookie: me.cookie, body: { domain, expiresInSeconds: 86_400 } };
     const { status, body } = await api.ask<PreviewTokenResource>(path(videoId), asked);
@@ -224,13 +227,13 @@ describe('a preview token', () => {
     }
   });
 
-  it('may be read by the dashboard’s page, with its cookie', async () => {
+  it('may be read by the dashboard’s page, with its cookie [CRS-005]', async () => {
     const { headers } = await preview(await seedVideo(api.store, me), { origin: 'https://app.example.net' });
     expect(headers.get('access-control-allow-origin')).toBe('https://app.example.net');
     expect(headers.get('access-control-allow-credentials')).toBe('true');
   });
 
-  it('is for the session of the account alone', async () => {
+  it('is for the session of the account alone [PVT-201, PVT-204]', async () => {
     const videoId = await seedVideo(api.store, me);
     expect(outcome(await api.ask(path(videoId)))).toBe('401 unauthorized');
     expect(outcome(await api.ask(path(videoId), { bearer: me.full }))).toBe('401 unauthorized');
@@ -243,13 +246,13 @@ describe('a preview token', () => {
   });
 
   it.each(['uploading', 'processing', 'failed'] as const)(
-    'is not made of a video that is %s',
+    'is not made of a video that is %s [PVT-206]',
     async (status) => {
       expect(outcome(await preview(await seedVideo(api.store, me, { status })))).toBe('409 video_not_ready');
     },
   );
 
-  it('is not made of a held or deleted video, nor where the free minutes are used up', async () => {
+  it('is not made of a held or deleted video, nor where the free minutes are used up [PVT-206]', async () => {
     const videoId = await seedVideo(api.store, me);
     const hold = `internal:/admin/videos/${videoId}/hold`;
     await api.ask(`POST ${hold}`, { bearer: adminToken, body: {} });
@@ -262,7 +265,7 @@ describe('a preview token', () => {
     expect(outcome(await preview(videoId))).toBe('404 not_found');
   });
 
-  it('needs a dashboard', async () => {
+  it('needs a dashboard [PVT-205]', async () => {
     const { DASHBOARD_HOSTS } = api.deps.config;
     api.deps.config.DASHBOARD_HOSTS = [];
     try {

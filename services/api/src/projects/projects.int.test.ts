@@ -41,7 +41,7 @@ async function told(projectId: string): Promise<unknown[]> {
 }
 
 describe('create', () => {
-  it('answers 201 with the project', async () => {
+  it('answers 201 with the project [PRJ-001, PRJ-003, PRJ-204]', async () => {
     const tenant = await createTenant(api);
     const { status, body } = await create(tenant, { name: 'Ümläut 日本 😀' });
     expect(status).toBe(201);
@@ -63,12 +63,12 @@ describe('create', () => {
     [{ name: 'a\u0000b' }, 'name'],
     [{ name: 'x'.repeat(101) }, 'name'],
     [{ name: 'a', color: 'red' }, 'color'],
-  ])('%j is 400 naming %s', async (body, path) => {
+  ])('%j is 400 naming %s [PRJ-201]', async (body, path) => {
     const { status, problem } = await create(await createTenant(api), body);
     expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([400, 'invalid_request', path]);
   });
 
-  it('stops at the plan’s limit, also when asked all at once', async () => {
+  it('stops at the plan’s limit, also when asked all at once [PRJ-202, LIM-104]', async () => {
     for (let round = 0; round < 5; round++) {
       const tenant = await createTenant(api, 'starter');
       const answers = await Promise.all(
@@ -83,7 +83,7 @@ describe('create', () => {
     }
   });
 
-  it('counts a canceled account by the free plan, and a deleted project not at all', async () => {
+  it('counts a canceled account by the free plan, and a deleted project not at all [ACC-103]', async () => {
     const tenant = await createTenant(api, 'starter');
     const second = await create(tenant, { name: 'Second' });
     await api.operator.setPlan({ accountId: tenant.accountId, planId: 'starter', planStatus: 'canceled' });
@@ -105,7 +105,7 @@ describe('list', () => {
   });
 
   it.each([1, 7, 20, 26, 100])(
-    'gives each project exactly once, newest first, %i at a time',
+    'gives each project exactly once, newest first, %i at a time [PAG-001, PAG-004]',
     async (limit) => {
       const seen: Project[] = [];
       let cursor: string | null = '';
@@ -123,14 +123,14 @@ describe('list', () => {
     },
   );
 
-  it('has 20 in a page unless told', async () => {
+  it('has 20 in a page unless told [PAG-002]', async () => {
     const { body } = await list(tenant);
     expect(body.data).toHaveLength(20);
     expect(typeof body.nextCursor).toBe('string');
   });
 
   it.each(['limit=0', 'limit=101', 'limit=-1', 'limit=1.5', 'limit=', 'limit=abc', 'limit=1e1', 'cursor='])(
-    '?%s is 400',
+    '?%s is 400 [PAG-002]',
     async (query) => {
       const { status, problem } = await list(tenant, `?${query}`);
       expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([
@@ -141,7 +141,7 @@ describe('list', () => {
     },
   );
 
-  it('refuses a cursor of another account, a changed one and a made-up one', async () => {
+  it('refuses a cursor of another account, a changed one and a made-up one [PAG-005]', async () => {
     const { nextCursor } = (await list(tenant, '?limit=1')).body;
     const cursor = encodeURIComponent(nextCursor ?? '');
     expect((await list(tenant, `?limit=2&cursor=${cursor}`)).status).toBe(200);
@@ -156,7 +156,7 @@ describe('list', () => {
 });
 
 describe('update', () => {
-  it('changes what is given and nothing else', async () => {
+  it('changes what is given and nothing else [PRJ-205]', async () => {
     const tenant = await createTenant(api);
     const branding = { hideLogo: true, primaryColor: '#Aa00fF', logoUrl: 'https://cdn.example.com/logo.svg' };
     expect((await patch(tenant, { branding })).body.branding).toEqual(branding);
@@ -183,12 +183,12 @@ describe('update', () => {
     [{ branding: null }, 'branding'],
     [{ name: null }, 'name'],
     [{ id: 'prj_1' }, 'id'],
-  ])('%j is 400 naming %s', async (body, path) => {
+  ])('%j is 400 naming %s [PRJ-004, PRJ-207]', async (body, path) => {
     const { status, problem } = await patch(await createTenant(api), body);
     expect([status, problem.errors?.[0]?.path]).toEqual([400, path]);
   });
 
-  it('brands with white label only; after a downgrade it shows the service’s own until the plan is back', async () => {
+  it('brands with white label only; after a downgrade it shows the service’s own until the plan is back [PRJ-206, PRJ-002]', async () => {
     const free = await createTenant(api, 'free');
     expect((await patch(free, { name: 'x', branding: {} })).problem.code).toBe('plan_limit_reached');
     expect((await patch(free, { name: 'x' })).status).toBe(200);
@@ -208,7 +208,7 @@ describe('update', () => {
 });
 
 describe('delete', () => {
-  it('is 409 while the project has videos', async () => {
+  it('is 409 while the project has videos [PRJ-208]', async () => {
     const tenant = await createTenant(api);
     await addVideo(tenant);
     const { status, problem } = await api.ask(`DELETE /v1/projects/${tenant.projectId}`, {
@@ -218,7 +218,7 @@ describe('delete', () => {
     expect((await api.ask(`GET /v1/projects/${tenant.projectId}`, { bearer: tenant.full })).status).toBe(200);
   });
 
-  it('ends the project, its keys and its domains; deleted videos do not keep it', async () => {
+  it('ends the project, its keys and its domains; deleted videos do not keep it [PRJ-209]', async () => {
     const tenant = await createTenant(api);
     await addVideo(tenant);
     await api.store.query('update videos set deleted_at = now() where project_id = $1', [tenant.projectId]);

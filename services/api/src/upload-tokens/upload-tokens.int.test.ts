@@ -59,7 +59,7 @@ const refusal = ({ status, problem }: Answer): [number, string] => [status, prob
 const oneUpload = { videos: 1, uploads: 1, prefixes: 1, jobs: 0, events: 0, keys: 0 };
 
 describe('creating an upload token', () => {
-  it('answers what it allows, by default for an hour and up to the plan’s file size', async () => {
+  it('answers what it allows, by default for an hour and up to the plan’s file size [UPT-001, UPT-202]', async () => {
     const before = bench.api.now().getTime();
     const { status, body } = await make();
     expect([status, { ...body, token: '', expiresAt: '' }]).toEqual([
@@ -74,7 +74,7 @@ describe('creating an upload token', () => {
     expect(lives).toBeLessThan(3_610_000);
   });
 
-  it('answers the limits that it was asked for', async () => {
+  it('answers the limits that it was asked for [UPT-002]', async () => {
     const asked = { maxSizeBytes: 5, contentType: 'video/webm', title: 'Mine', expiresInSeconds: 300 };
     const { body } = await make({ ...asked, domain: domain.toUpperCase() });
     expect(body).toMatchObject({ maxSizeBytes: 5, contentTypes: ['video/webm'], title: 'Mine', domain });
@@ -90,12 +90,12 @@ describe('creating an upload token', () => {
     [{ expiresInSeconds: 299 }, 'expiresInSeconds'],
     [{ expiresInSeconds: 7_201 }, 'expiresInSeconds'],
     [{ other: 1 }, 'other'],
-  ])('with %j is 400 and names the field', async (body, path) => {
+  ])('with %j is 400 and names the field [UPT-204, UPT-206, UPT-205]', async (body, path) => {
     const { status, problem } = await make(body);
     expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([400, 'invalid_request', path]);
   });
 
-  it('is refused for a domain that is not verified on the project', async () => {
+  it('is refused for a domain that is not verified on the project [UPT-201]', async () => {
     const { operator } = bench.api;
     await operator.addDomain({ projectId: me.projectId, hostname: `pending.${domain}` });
     for (const name of [`pending.${domain}`, `sub.${domain}`, 'unknown.example.com']) {
@@ -105,7 +105,7 @@ describe('creating an upload token', () => {
     expect(refusal(await make({}, other))).toEqual([403, 'domain_not_verified']);
   });
 
-  it('is refused above the plan’s file size', async () => {
+  it('is refused above the plan’s file size [UPT-203]', async () => {
     expect(refusal(await make({ maxSizeBytes: 500 * GiB + 1 }))).toEqual([403, 'plan_limit_reached']);
   });
 
@@ -119,7 +119,7 @@ describe('creating an upload token', () => {
     expect(refusal(await bench.api.ask(request, { bearer: await tokenOf(), body }))[0]).toBe(401);
   });
 
-  it('is 503 where no keys are configured', async () => {
+  it('is 503 where no keys are configured [UPT-207]', async () => {
     const bare = await createTestApi({ config: { UPLOAD_TOKEN_KEYS: undefined } });
     try {
       const tenant = await createTenant(bare);
@@ -133,7 +133,7 @@ describe('creating an upload token', () => {
 });
 
 describe('an upload token', () => {
-  it('starts an upload with its title, and completes it', async () => {
+  it('starts an upload with its title, and completes it [UPL-203]', async () => {
     const token = await tokenOf({ title: 'From the token' });
     const { status, body } = await begin(token, { title: 'From the browser' });
     expect([status, body.video.title]).toEqual([201, 'From the token']);
@@ -146,7 +146,7 @@ describe('an upload token', () => {
     expect((await begin(await tokenOf(), { title: 'Browser' })).body.video.title).toBe('Browser');
   });
 
-  it('is spent by the first success: the same body gets the same upload, another one 401', async () => {
+  it('is spent by the first success: the same body gets the same upload, another one 401 [UPT-217, UPT-218]', async () => {
     const token = await tokenOf();
     const first = await begin(token, { fileName: 'a.mp4' });
     const again = await begin(token, { fileName: 'a.mp4' });
@@ -156,7 +156,7 @@ describe('an upload token', () => {
     expect(await rowsOf(bench, me)).toEqual(oneUpload);
   });
 
-  it('spent ten times at once starts one upload', async () => {
+  it('spent ten times at once starts one upload [UPT-215]', async () => {
     const token = await tokenOf();
     const answers = await Promise.all(Array.from({ length: 10 }, () => begin(token)));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 201));
@@ -166,7 +166,7 @@ describe('an upload token', () => {
     expect((await bench.storeUploads()).filter((id) => !rows.some((row) => row.id === id))).toEqual([]);
   });
 
-  it('is left unspent by a refusal', async () => {
+  it('is left unspent by a refusal [UPT-216, UPT-224, UPT-225]', async () => {
     const token = await tokenOf({ maxSizeBytes: 5_000, contentType: 'video/mp4' });
     expect(refusal(await begin(token, { sizeBytes: 5_001 }))).toEqual([403, 'plan_limit_reached']);
     expect(refusal(await begin(token, { contentType: 'video/webm' }))).toEqual([400, 'invalid_request']);
@@ -174,7 +174,7 @@ describe('an upload token', () => {
     expect((await begin(token, { sizeBytes: 5_000 })).status).toBe(201);
   });
 
-  it('has its cap checked on the real size', async () => {
+  it('has its cap checked on the real size [UPT-226]', async () => {
     const token = await tokenOf({ maxSizeBytes: 5 });
     const { body } = await begin(token, { sizeBytes: 5 });
     const parts = [await put(body, 1, Buffer.from('six by'))];
@@ -206,7 +206,7 @@ describe('an upload token', () => {
     ['a port', 'https://DOMAIN:443', 'domain_mismatch'],
     ['http', 'http://DOMAIN', 'domain_mismatch'],
     ['a subdomain', 'https://www.DOMAIN', 'domain_mismatch'],
-  ])('from %s is refused on both calls', async (_what, origin, code) => {
+  ])('from %s is refused on both calls [UPT-211, UPT-212, UPT-213]', async (_what, origin, code) => {
     const headers = { ...from(origin?.replace('DOMAIN', domain) ?? null), referer: `https://${domain}/` };
     const token = await tokenOf();
     expect(refusal(await begin(token, {}, headers))).toEqual([403, code]);
@@ -216,7 +216,7 @@ describe('an upload token', () => {
     expect((await finish(token, body.id, parts)).status).toBe(200);
   });
 
-  it('starts nothing once its domain is no longer verified, but completes what it started', async () => {
+  it('starts nothing once its domain is no longer verified, but completes what it started [UPT-222, UPT-223]', async () => {
     const [unspent, spent] = [await tokenOf(), await tokenOf()];
     const { body } = await begin(spent);
     await bench.api.store.query('delete from domains where hostname = $1', [domain]);
@@ -224,7 +224,7 @@ describe('an upload token', () => {
     expect((await finish(spent, body.id, [await put(body, 1, Buffer.from('x'))])).status).toBe(200);
   });
 
-  it('opens no other route, project or upload', async () => {
+  it('opens no other route, project or upload [UPT-210]', async () => {
     const token = await tokenOf();
     const { body } = await begin(token);
     const project = `/v1/projects/${me.projectId}`;
@@ -261,7 +261,7 @@ describe('an upload token', () => {
 
 /** The last tests: they move the clock that all of them share. */
 describe('an upload token past its expiry', () => {
-  it('starts nothing, and completes what it started until that is closed', async () => {
+  it('starts nothing, and completes what it started until that is closed [UPT-219, UPT-220, UPT-221]', async () => {
     const [unspent, spent] = [await tokenOf(), await tokenOf()];
     const { body } = await begin(spent);
     const parts = [await put(body, 1, Buffer.from('x'))];

@@ -54,7 +54,7 @@ async function doomed(): Promise<number> {
 }
 
 describe('resuming an upload', () => {
-  it('lists the parts held, signs fresh URLs and extends the end by 24 hours', async () => {
+  it('lists the parts held, signs fresh URLs and extends the end by 24 hours [UPL-220, UPL-221]', async () => {
     const { body: upload } = await start(bench, me, { sizeBytes: 48 * MiB });
     const first = await put(upload, 1, Buffer.alloc(5 * MiB));
     const third = await put(upload, 3, Buffer.alloc(7));
@@ -70,7 +70,7 @@ describe('resuming an upload', () => {
     expect(outcome(await complete(bench, me, upload.id, [first, second, third]))).toBe('200');
   });
 
-  it('never goes beyond 7 days after the start', async () => {
+  it('never goes beyond 7 days after the start [UPL-221]', async () => {
     const { body: upload } = await start(bench, me);
     let end = 0;
     for (let again = 0; again < 8; again++) {
@@ -115,7 +115,7 @@ describe('resuming an upload', () => {
     }
   });
 
-  it('is 409 once the upload is closed, and 404 thirty days later', async () => {
+  it('is 409 once the upload is closed, and 404 thirty days later [UPL-222, UPL-237]', async () => {
     const { upload, parts } = await sent(bench, me);
     await complete(bench, me, upload.id, parts);
     expect(outcome(await resume(bench, me, upload.id))).toBe('409 upload_closed');
@@ -129,7 +129,7 @@ describe('resuming an upload', () => {
 });
 
 describe('cancelling an upload', () => {
-  it('removes parts and video at once, tells nobody, and closes it', async () => {
+  it('removes parts and video at once, tells nobody, and closes it [VID-109, VID-116, UPL-241]', async () => {
     const { upload, parts } = await sent(bench, me, [5 * MiB, 1]);
     const storeUpload = await storeUploadOf(upload.id);
     const answer = await cancel(bench, me, upload.id);
@@ -143,7 +143,7 @@ describe('cancelling an upload', () => {
     expect(outcome(await complete(bench, me, upload.id, parts))).toBe('409 upload_closed');
   });
 
-  it('leaves a completed upload alone', async () => {
+  it('leaves a completed upload alone [UPL-241]', async () => {
     const { upload, parts } = await sent(bench, me);
     await complete(bench, me, upload.id, parts);
     expect(outcome(await cancel(bench, me, upload.id))).toBe('409 upload_closed');
@@ -169,7 +169,7 @@ describe('cancelling an upload', () => {
 });
 
 describe('an upload whose time is over', () => {
-  it('is closed at once, and removed with its video by the sweep, which may run twice', async () => {
+  it('is closed at once, and removed with its video by the sweep, which may run twice [VID-110]', async () => {
     const { upload, parts } = await sent(bench, me);
     await age(upload.id, '24 hours 6 minutes');
     expect(outcome(await complete(bench, me, upload.id, parts))).toBe('409 upload_closed');
@@ -195,7 +195,7 @@ describe('an upload whose time is over', () => {
 });
 
 describe('races', () => {
-  it('of complete and cancel have one winner', async () => {
+  it('of complete and cancel have one winner [UPL-236]', async () => {
     for (let round = 0; round < rounds; round++) {
       const { upload, parts } = await sent(bench, me);
       const [completing, cancelling] = await Promise.all([
@@ -214,7 +214,7 @@ describe('races', () => {
     }
   });
 
-  it('of complete and expiry have one winner', async () => {
+  it('of complete and expiry have one winner [UPL-236]', async () => {
     for (let round = 0; round < rounds; round++) {
       const { upload, parts } = await sent(bench, me);
       const [completing] = await Promise.all([

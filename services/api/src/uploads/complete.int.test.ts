@@ -41,7 +41,7 @@ async function outboxOf(videoId: string): Promise<string[]> {
 }
 
 describe('completing an upload', () => {
-  it('joins the parts, moves the video to processing and starts one encode', async () => {
+  it('joins the parts, moves the video to processing and starts one encode [VID-102, UPL-230]', async () => {
     const { upload, parts } = await sent(bench, me, [5 * MiB, 5 * MiB, 7]);
     const answer = await complete(bench, me, upload.id, parts);
     expect(answer.status).toBe(200);
@@ -66,7 +66,7 @@ describe('completing an upload', () => {
     expect(stored?.sizeBytes).toBe(10 * MiB + 7);
   });
 
-  it('takes parts in any order, ETags without quotes, and a single small part', async () => {
+  it('takes parts in any order, ETags without quotes, and a single small part [UPL-231]', async () => {
     const { upload, parts } = await sent(bench, me, [5 * MiB, 5 * MiB, 1]);
     const shuffled = [2, 0, 1].map((index) => {
       const { partNumber, etag } = parts[index] ?? { partNumber: 0, etag: '' };
@@ -77,7 +77,7 @@ describe('completing an upload', () => {
     expect(outcome(await complete(bench, me, small.upload.id, small.parts))).toBe('200');
   });
 
-  it('takes the real size for true, smaller or larger than declared', async () => {
+  it('takes the real size for true, smaller or larger than declared [UPL-234, VID-010]', async () => {
     const smaller = await start(bench, me, { sizeBytes: 10 * MiB });
     const small = await put(smaller.body, 1, Buffer.alloc(5 * MiB));
     expect((await complete(bench, me, smaller.body.id, [small])).body.sizeBytes).toBe(5 * MiB);
@@ -123,16 +123,19 @@ describe('a list of parts that is not what was uploaded', () => {
       ],
       'parts[0].etag',
     ],
-  ])('with %s is 400 invalid_parts; the upload stays open', async (_what, change, path) => {
-    const { upload, parts } = await sent(bench, me, [5 * MiB, 5 * MiB, 7]);
-    const { status, problem } = await complete(bench, me, upload.id, change(parts));
-    expect([status, problem.code]).toEqual([400, 'invalid_parts']);
-    expect(problem.errors?.map((error) => error.path)).toContain(path);
-    expect(await rowsOf(bench, me)).toEqual({ ...completed, jobs: 0 });
-    expect(outcome(await complete(bench, me, upload.id, parts))).toBe('200');
-  });
+  ])(
+    'with %s is 400 invalid_parts; the upload stays open [UPL-232, UPL-233]',
+    async (_what, change, path) => {
+      const { upload, parts } = await sent(bench, me, [5 * MiB, 5 * MiB, 7]);
+      const { status, problem } = await complete(bench, me, upload.id, change(parts));
+      expect([status, problem.code]).toEqual([400, 'invalid_parts']);
+      expect(problem.errors?.map((error) => error.path)).toContain(path);
+      expect(await rowsOf(bench, me)).toEqual({ ...completed, jobs: 0 });
+      expect(outcome(await complete(bench, me, upload.id, parts))).toBe('200');
+    },
+  );
 
-  it('with a first part under 5 MiB is 400; the part can be sent again', async () => {
+  it('with a first part under 5 MiB is 400; the part can be sent again [UPL-232]', async () => {
     const { upload, parts } = await sent(bench, me, [MiB, MiB]);
     const { status, problem } = await complete(bench, me, upload.id, parts);
     expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([
@@ -161,7 +164,7 @@ describe('a list of parts that is not what was uploaded', () => {
 });
 
 describe('completing more than once', () => {
-  it('in a row: 200, then 409', async () => {
+  it('in a row: 200, then 409 [UPL-237]', async () => {
     const { upload, parts } = await sent(bench, me);
     expect(outcome(await complete(bench, me, upload.id, parts))).toBe('200');
     expect(outcome(await complete(bench, me, upload.id, parts))).toBe('409 upload_closed');
@@ -203,7 +206,7 @@ describe('completing more than once', () => {
 });
 
 describe('a real size over a limit', () => {
-  it('is 403; the video is failed, the event told, the file left to the sweep', async () => {
+  it('is 403; the video is failed, the event told, the file left to the sweep [VID-103, UPL-235]', async () => {
     const { upload, parts } = await sent(bench, me, [2_000]);
     await bench.api.operator.setPlan({ accountId: me.accountId, planId: 'starter' });
     await bench.api.store.query(`update plans set max_file_bytes = 1999 where id = 'starter'`);
@@ -243,7 +246,7 @@ describe('a real size over a limit', () => {
 });
 
 describe('an upload of somebody else', () => {
-  it('is 404 on every route, also in another project of the account', async () => {
+  it('is 404 on every route, also in another project of the account [AUT-008]', async () => {
     const { upload, parts } = await sent(bench, me);
     const other = await createTenant(bench.api);
     const second = await bench.api.operator.createProject({ accountId: me.accountId, name: 'Second' });

@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 
 describe('starting an upload', () => {
-  it('creates a video in uploading and a URL for each part, good for at least 24 hours', async () => {
+  it('creates a video in uploading and a URL for each part, good for at least 24 hours [UPL-200, UPL-003, VID-101]', async () => {
     const before = Date.now();
     const { status, body } = await start(bench, me, { sizeBytes: 16 * MiB + 1, title: 'Holiday' });
     expect(status).toBe(201);
@@ -52,7 +52,7 @@ describe('starting an upload', () => {
     expect(await rowsOf(bench, me)).toEqual({ ...nothing, videos: 1, uploads: 1, prefixes: 1 });
   });
 
-  it('signs 8,000 URLs for the largest file of the largest plan', async () => {
+  it('signs 8,000 URLs for the largest file of the largest plan [UPL-006]', async () => {
     const { status, body } = await start(bench, me, { sizeBytes: 500 * GiB });
     expect(status).toBe(201);
     expect(body.partSizeBytes).toBe(64 * MiB);
@@ -60,7 +60,7 @@ describe('starting an upload', () => {
     expect(new Set(body.parts.map((part) => part.url)).size).toBe(8_000);
   });
 
-  it('names a video after its title, else its file', async () => {
+  it('names a video after its title, else its file [UPL-203]', async () => {
     const titleFrom = async (body: object): Promise<string> =>
       (await start(bench, me, body)).body.video.title;
     expect(await titleFrom({ title: 'Mine', fileName: 'theirs.mp4' })).toBe('Mine');
@@ -102,7 +102,7 @@ describe('a refused start', () => {
     ['a file name of 256 characters', { fileName: 'x'.repeat(256) }, 'fileName'],
     ['NUL in the file name', { fileName: 'a\u0000.mp4' }, 'fileName'],
     ['an unknown field', { sizeByte: 5 }, 'sizeByte'],
-  ])('with %s is 400 and names the field', async (_what, fields, path) => {
+  ])('with %s is 400 and names the field [UPL-201, UPL-202, UPL-204]', async (_what, fields, path) => {
     const { status, problem } = await start(bench, me, fields);
     expect([status, problem.code]).toEqual([400, 'invalid_request']);
     expect(problem.errors?.map((error) => error.path)).toEqual([path]);
@@ -115,7 +115,7 @@ describe('a refused start', () => {
     await leavesNothing();
   });
 
-  it('over the plan’s file size is 403 and names the size', async () => {
+  it('over the plan’s file size is 403 and names the size [UPL-207]', async () => {
     me = await createTenant(bench.api, 'free');
     const { status, problem } = await start(bench, me, { sizeBytes: 5 * GiB + 1 });
     expect([status, problem.code]).toEqual([403, 'plan_limit_reached']);
@@ -127,17 +127,20 @@ describe('a refused start', () => {
   it.each([
     ['stored', 'stored_ms', 36_000_000],
     ['upload', 'upload_ms', 18_000_000],
-  ])('with all %s seconds used is 403; one millisecond less is enough', async (_kind, column, limitMs) => {
-    me = await createTenant(bench.api, 'free');
-    const use = (ms: number): Promise<unknown> =>
-      bench.api.store.query(`update usage set ${column} = $2 where account_id = $1`, [me.accountId, ms]);
-    await use(limitMs);
-    const { status, problem } = await start(bench, me);
-    expect([status, problem.code]).toEqual([403, 'plan_limit_reached']);
-    await leavesNothing();
-    await use(limitMs - 1);
-    expect((await start(bench, me)).status).toBe(201);
-  });
+  ])(
+    'with all %s seconds used is 403; one millisecond less is enough [LIM-101]',
+    async (_kind, column, limitMs) => {
+      me = await createTenant(bench.api, 'free');
+      const use = (ms: number): Promise<unknown> =>
+        bench.api.store.query(`update usage set ${column} = $2 where account_id = $1`, [me.accountId, ms]);
+      await use(limitMs);
+      const { status, problem } = await start(bench, me);
+      expect([status, problem.code]).toEqual([403, 'plan_limit_reached']);
+      await leavesNothing();
+      await use(limitMs - 1);
+      expect((await start(bench, me)).status).toBe(201);
+    },
+  );
 
   it('counts a canceled account by the free plan', async () => {
     await bench.api.operator.setPlan({ accountId: me.accountId, planId: 'agency', planStatus: 'canceled' });
@@ -154,7 +157,7 @@ describe('a refused start', () => {
     await leavesNothing();
   });
 
-  it('into a project of another account is 404', async () => {
+  it('into a project of another account is 404 [AUT-008]', async () => {
     const other = await createTenant(bench.api);
     const { status } = await start(bench, { ...me, projectId: other.projectId });
     expect(status).toBe(404);
@@ -165,7 +168,7 @@ describe('a refused start', () => {
 describe('an Idempotency-Key', () => {
   const withKey = (key: string, body: object = {}) => start(bench, me, body, { 'idempotency-key': key });
 
-  it('lets twenty twins at once make one video', async () => {
+  it('lets twenty twins at once make one video [IDK-006]', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => withKey('twenty')));
     expect(answers.map((answer) => answer.status)).toEqual(Array.from({ length: 20 }, () => 201));
     expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
@@ -175,7 +178,7 @@ describe('an Idempotency-Key', () => {
     expect(await rowsOf(bench, me)).toEqual({ ...nothing, videos: 1, uploads: 1, prefixes: 1, keys: 1 });
   });
 
-  it('replays the first body with part URLs that work', async () => {
+  it('replays the first body with part URLs that work [IDK-001, IDK-009]', async () => {
     const first = await withKey('again', { title: 'First' });
     await bench.api.ask(`PATCH /v1/projects/${me.projectId}/videos/${first.body.video.id}`, {
       bearer: me.full,
@@ -187,7 +190,7 @@ describe('an Idempotency-Key', () => {
     await put(replay.body, 1, Buffer.from('x'));
   });
 
-  it('refuses another body with 422, and does not keep a refusal', async () => {
+  it('refuses another body with 422, and does not keep a refusal [IDK-004, IDK-007]', async () => {
     await withKey('other');
     const { status, problem } = await withKey('other', { sizeBytes: 2_000 });
     expect([status, problem.code]).toEqual([422, 'invalid_request']);

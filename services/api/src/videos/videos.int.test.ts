@@ -44,7 +44,7 @@ async function walk(query: Record<string, string>): Promise<{ ids: string[]; pag
 }
 
 describe('getting a video', () => {
-  it('answers every field, also to a playback-only key', async () => {
+  it('answers every field, also to a playback-only key [VID-001, VID-201, CNV-007]', async () => {
     const videoId = await seedVideo(api.store, me, { qualities: ['360p', '720p', '1080p'] });
     const { status, body } = await get(videoId, me.playback);
     expect(status).toBe(200);
@@ -65,7 +65,7 @@ describe('getting a video', () => {
     });
   });
 
-  it('says why a video failed', async () => {
+  it('says why a video failed [VID-011]', async () => {
     const { body } = await get(await seedVideo(api.store, me, { status: 'failed' }));
     expect(body).toMatchObject({
       status: 'failed',
@@ -75,7 +75,7 @@ describe('getting a video', () => {
     });
   });
 
-  it('shows the qualities that today’s plan allows', async () => {
+  it('shows the qualities that today’s plan allows [VID-008, VID-009, ACC-101]', async () => {
     const videoId = await seedVideo(api.store, me, {
       qualities: ['360p', '720p', '1080p', '1440p', '2160p'],
     });
@@ -93,7 +93,7 @@ describe('getting a video', () => {
     expect(await seen('pro', 'canceled')).toEqual(['360p', '720p']);
   });
 
-  it('is 404 for other accounts, other projects and what never was', async () => {
+  it('is 404 for other accounts, other projects and what never was [AUT-008]', async () => {
     const other = await createTenant(api);
     const theirs = await seedVideo(api.store, other);
     for (const id of [theirs, 'vid_unknown', 'vid_0000000000000000000000']) {
@@ -117,7 +117,7 @@ describe('getting a video', () => {
 });
 
 describe('listing videos', () => {
-  it('gives each of 250 videos of one burst exactly once, in pages of 1, 7 and 100', async () => {
+  it('gives each of 250 videos of one burst exactly once, in pages of 1, 7 and 100 [PAG-003]', async () => {
     const now = new Date();
     // Many of the same millisecond: only the id tells them apart.
     const ids = await Promise.all(
@@ -132,7 +132,7 @@ describe('listing videos', () => {
     }
   }, 120_000);
 
-  it('is newest first, 20 a page unless told, without deleted videos', async () => {
+  it('is newest first, 20 a page unless told, without deleted videos [VID-202, PAG-001, PAG-002]', async () => {
     const at = (minute: number): Date => new Date(Date.UTC(2025, 0, 1, 0, minute));
     for (let minute = 0; minute < 22; minute++) {
       await seedVideo(api.store, me, { status: 'uploading', title: `v${minute}`, createdAt: at(minute) });
@@ -145,7 +145,7 @@ describe('listing videos', () => {
     expect((await titles({ limit: '1' }))[0]).toBe('v20');
   });
 
-  it('filters by status', async () => {
+  it('filters by status [VID-203]', async () => {
     for (const status of ['uploading', 'processing', 'ready', 'failed'] as const) {
       await seedVideo(api.store, me, { status, title: status });
     }
@@ -154,7 +154,7 @@ describe('listing videos', () => {
     }
   });
 
-  it('finds a literal part of the title in any case', async () => {
+  it('finds a literal part of the title in any case [VID-204]', async () => {
     for (const title of ['Straße 100% fertig', 'ПРИВЕТ мир', 'under_score', 'back\\slash', "quote'd"]) {
       await seedVideo(api.store, me, { status: 'uploading', title });
     }
@@ -168,7 +168,7 @@ describe('listing videos', () => {
     expect(await titles({ q: '' })).toHaveLength(5);
   });
 
-  it('takes createdFrom as inclusive and createdTo as exclusive', async () => {
+  it('takes createdFrom as inclusive and createdTo as exclusive [VID-205]', async () => {
     const instant = (second: number): string => new Date(Date.UTC(2025, 5, 1, 0, 0, second)).toISOString();
     for (const second of [1, 2, 3]) {
       const createdAt = new Date(instant(second));
@@ -192,7 +192,7 @@ describe('listing videos', () => {
     [{ q: 'x'.repeat(201) }, 'q'],
     [{ cursor: 'forged' }, 'cursor'],
     [{ cursor: '' }, 'cursor'],
-  ])('refuses %j with 400 and names the field', async (query, path) => {
+  ])('refuses %j with 400 and names the field [VID-206, PAG-002]', async (query, path) => {
     const { status, problem } = await list(query);
     expect([status, problem.code]).toEqual([400, 'invalid_request']);
     expect(problem.errors?.map((error) => error.path)).toEqual([path]);
@@ -202,11 +202,11 @@ describe('listing videos', () => {
     expect(outcome(await api.ask(`GET ${videos()}?q=%00`, { bearer: me.full }))).toBe('400 invalid_request');
   });
 
-  it('ignores unknown parameters', async () => {
+  it('ignores unknown parameters [CNV-010]', async () => {
     expect((await list({ colour: 'blue' })).status).toBe(200);
   });
 
-  it('binds a cursor to its project and its filters', async () => {
+  it('binds a cursor to its project and its filters [PAG-006]', async () => {
     for (const title of ['one', 'two']) await seedVideo(api.store, me, { status: 'uploading', title });
     const { body } = await list({ limit: '1', status: 'uploading' });
     const cursor = body.nextCursor ?? '';
@@ -223,7 +223,7 @@ describe('listing videos', () => {
 });
 
 describe('changing a video', () => {
-  it('changes what is given; updatedAt rises each time, strictly', async () => {
+  it('changes what is given; updatedAt rises each time, strictly [VID-207, VID-014]', async () => {
     const videoId = await seedVideo(api.store, me);
     const before = (await get(videoId)).body;
     const seen = [before.updatedAt];
@@ -279,7 +279,7 @@ describe('changing a video', () => {
     [{ posterAtSeconds: '1' }, 'posterAtSeconds'],
     [{ posterAtSeconds: 10.5 }, 'posterAtSeconds'],
     [{ status: 'ready' }, 'status'],
-  ])('refuses %j with 400 and names the field', async (body, path) => {
+  ])('refuses %j with 400 and names the field [VID-002]', async (body, path) => {
     const videoId = await seedVideo(api.store, me);
     const { status, problem } = await patch(videoId, body);
     expect([status, problem.code]).toEqual([400, 'invalid_request']);
@@ -289,7 +289,7 @@ describe('changing a video', () => {
 
 describe('deleting a video', () => {
   it.each(['uploading', 'processing', 'ready', 'failed'] as const)(
-    'works in %s: 204, then 404; its objects go, nobody is told but the CDN',
+    'works in %s: 204, then 404; its objects go, nobody is told but the CDN [VID-209, VID-111, VID-116]',
     async (status) => {
       const videoId = await seedVideo(api.store, me, { status });
       const events = await countOf('events', videoId);
@@ -319,7 +319,7 @@ describe('deleting a video', () => {
     },
   );
 
-  it('frees the stored seconds, not the upload seconds', async () => {
+  it('frees the stored seconds, not the upload seconds [LIM-107]', async () => {
     const videoId = await seedVideo(api.store, me);
     await api.store.query(
       `insert into usage_reservations (video_id, kind, account_id, amount_ms, period_start, created_at)
