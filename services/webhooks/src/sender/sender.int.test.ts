@@ -115,6 +115,17 @@ describe('a delivery', () => {
     expect(inside).toBe(0);
   });
 
+  it('is delivered though the connection kept from the last one has been closed', async () => {
+    const used = new WeakSet<object>();
+    const url = await receive(({ socket }, response) => {
+      if (used.has(socket)) return void socket.destroy();
+      used.add(socket);
+      response.end();
+    });
+    expect(await send(url)).toMatchObject({ delivered: true });
+    expect(await send(url)).toMatchObject({ delivered: true });
+  });
+
   it('is delivered though the answer is far too long', async () => {
     let sent = 0;
     const url = await receive((request, response) => {

@@ -77,7 +77,8 @@ export function createSender(deps: SenderDeps): Sender {
 }
 
 function outcomeOf({ status, headers }: EgressAnswer, now: Date): Outcome {
-  const delivered = status >= 200 && status < 300;
+  // 1xx are no answers.
+  const delivered = status < 300;
   const mayWait = status === 429 || status === 503;
   return {
     delivered,
