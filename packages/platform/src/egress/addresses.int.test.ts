@@ -72,7 +72,7 @@ describe('an address in the URL', () => {
     'localhost.',
     'any.localhost',
     'ｌｏｃａｌｈｏｓｔ',
-  ])('%j is refused by the rule itself, without a question or a connection', async (host) => {
+  ])('%j is refused by the rule itself, without a question or a connection [WHD-412]', async (host) => {
     const port = await setTraps();
     const asked = scene.dns.queries.length;
     expect(await sendByRule(`https://${host}:${port}/`)).toBe('address_refused');
@@ -94,7 +94,7 @@ describe('an address in the URL', () => {
 });
 
 describe('a name', () => {
-  it('that leads inside is refused', async () => {
+  it('that leads inside is refused [WHD-413]', async () => {
     const port = await setTraps();
     scene.dns.set('inside.example', 'A', [inside]);
     expect(await codeOf(scene.egress().send(post(`https://inside.example:${port}/`)))).toBe(
@@ -112,7 +112,7 @@ describe('a name', () => {
     [[outside], ['2002:7f00:1::']],
     [[outside], ['fe80::1']],
     [[], ['::ffff:127.0.0.1']],
-  ])('with the addresses %j and %j is refused for one of them', async (four, six) => {
+  ])('with the addresses %j and %j is refused for one of them [WHD-413]', async (four, six) => {
     const port = await setTraps();
     scene.dns.set('mixed.example', 'A', four);
     scene.dns.set('mixed.example', 'AAAA', six);
@@ -128,7 +128,7 @@ describe('a name', () => {
     expect(trapped()).toBe(0);
   });
 
-  it('is asked for once a connection: what was checked is what is connected to', async () => {
+  it('is asked for once a connection: what was checked is what is connected to [WHD-412, WHD-413]', async () => {
     const port = await setTraps();
     scene.dns.rebind('hook.example', 'A', [[outside], [inside]]);
     const guard = scene.egress();

@@ -45,46 +45,66 @@ const failed = (status: number | null, error: string, retryAfterMs: number | nul
 });
 
 describe('a delivery', () => {
-  it('is the very bytes, signed with the whole secret for the time of the attempt', async () => {
-    const seen: { method: string | undefined; headers: IncomingHttpHeaders; body: Buffer }[] = [];
+  interface Received {
+    method: string | undefined;
+    headers: IncomingHttpHeaders;
+    body: Buffer;
+  }
+  /** A receiver that keeps what it gets, and its URL. */
+  async function keep(): Promise<{ url: string; received: Received[] }> {
+    const received: Received[] = [];
     const url = await receive((request, response) => {
+      const { method, headers } = request;
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
-        seen.push({ method: request.method, headers: request.headers, body: Buffer.concat(chunks) });
+        received.push({ method, headers, body: Buffer.concat(chunks) });
         response.writeHead(204).end();
       });
     });
-    const delivered = { delivered: true, status: 204, error: null, retryAfterMs: null };
-    expect(await send(url)).toEqual(delivered);
-    await clock.advance(10_000);
-    expect(await send(url, { redelivery: true })).toEqual(delivered);
+    return { url, received };
+  }
 
-    const [first, second] = seen;
-    expect([first?.method, second?.method]).toEqual(['POST', 'POST']);
-    expect(first?.body.equals(body) && second?.body.equals(body)).toBe(true);
-    expect(first?.headers).toMatchObject({
-      'content-type': 'application/json',
-      'content-length': String(body.length),
-      'user-agent': 'Millrace-Webhooks/1.0',
-    });
-    expect(first?.headers).not.toHaveProperty('svc-redelivery');
-    expect(second?.headers['svc-redelivery']).toBe('true');
-    for (const [attempt, t] of [
-      [first, 1_893_456_000],
-      [second, 1_893_456_010],
-    ] as const) {
-      const v1 = createHmac('sha256', Buffer.from(secret, 'utf8')).update(`${t}.`).update(body).digest('hex');
-      expect(attempt?.headers['svc-signature']).toBe(`t=${t},v1=${v1}`);
+  it('is signed with the whole secret, over the time of the attempt and the raw bytes [SIG-001, SIG-002, SIG-003]', async () => {
+    const { url, received } = await keep();
+    for (const t of [1_893_456_000, 1_893_456_010]) {
+      expect(await send(url)).toEqual({ delivered: true, status: 204, error: null, retryAfterMs: null });
+      const { headers, body: bytes } = received.shift() ?? { body: body.subarray(0, 0) };
+      const v1 = createHmac('sha256', Buffer.from(secret, 'utf8'))
+        .update(`${t}.`)
+        .update(bytes)
+        .digest('hex');
+      expect(headers?.['svc-signature']).toBe(`t=${t},v1=${v1}`);
+      await clock.advance(10_000);
     }
   });
 
-  it.each([200, 201, 202, 204, 299])('is delivered with %i', async (status) => {
+  it('is a POST of the same JSON on each try, and says when it was asked for again [EVT-012, WHD-403]', async () => {
+    const { url, received } = await keep();
+    await send(url);
+    await send(url, { redelivery: true });
+    const [first, second] = received;
+    for (const one of received) {
+      expect(one.method).toBe('POST');
+      expect(one.body.equals(body)).toBe(true);
+      expect(one.headers).toMatchObject({
+        'content-type': 'application/json',
+        'content-length': String(body.length),
+        'user-agent': 'Millrace-Webhooks/1.0',
+      });
+    }
+    expect([first?.headers['svc-redelivery'], second?.headers['svc-redelivery']]).toEqual([
+      undefined,
+      'true',
+    ]);
+  });
+
+  it.each([200, 201, 202, 204, 299])('is delivered with %i [WHD-101]', async (status) => {
     const url = await receive((_request, response) => response.writeHead(status).end());
     expect(await send(url)).toMatchObject({ delivered: true, status, error: null });
   });
 
-  it.each([400, 404, 410, 500, 502, 599])('is not delivered with %i', async (status) => {
+  it.each([400, 404, 410, 500, 502, 599])('is not delivered with %i [WHD-408]', async (status) => {
     const url = await receive((_request, response) =>
       response.writeHead(status, { 'retry-after': '60' }).end(),
     );
@@ -104,7 +124,7 @@ describe('a delivery', () => {
     expect(await send(url)).toEqual(failed(status, `answered ${status}`));
   });
 
-  it.each([301, 302, 303, 307, 308])('is not sent on with %i', async (status) => {
+  it.each([301, 302, 303, 307, 308])('is not sent on with %i [WHD-411]', async (status) => {
     let inside = 0;
     const trap = await receive((_request, response) => {
       inside += 1;
@@ -126,7 +146,7 @@ describe('a delivery', () => {
     expect(await send(url)).toMatchObject({ delivered: true });
   });
 
-  it('is delivered though the answer is far too long', async () => {
+  it('is delivered though the answer is far too long [WHD-410]', async () => {
     let sent = 0;
     const url = await receive((request, response) => {
       request.socket.once('close', () => (sent = request.socket.bytesWritten));
@@ -146,12 +166,12 @@ describe('a delivery', () => {
 describe('without a whole answer in time', () => {
   const slow = 'no whole answer within 0.2 s';
 
-  it('a silent receiver failed', async () => {
+  it('a silent receiver failed [WHD-401]', async () => {
     const url = await receive(() => undefined);
     expect(await send(url, {}, 200)).toEqual(failed(null, slow));
   });
 
-  it('a dripping one failed with its status', async () => {
+  it('a dripping one failed with its status [WHD-401]', async () => {
     let drip: NodeJS.Timeout | undefined;
     const url = await receive((_request, response) => {
       response.writeHead(200).write('x');
@@ -190,7 +210,7 @@ describe('what cannot be sent', () => {
   });
 });
 
-it('gives an attempt ten seconds, and reads 4 KiB of the answer', async () => {
+it('gives an attempt ten seconds, and reads 4 KiB of the answer [WHD-401, WHD-410]', async () => {
   const asked: unknown[] = [];
   const sender = createSender({
     clock,
