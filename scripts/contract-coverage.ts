@@ -1,11 +1,13 @@
 /**
  * Writes `docs/contract-coverage.md` from the tags in the tests without running them; `npm test` runs them and writes
- * it too. `--check` compares instead, and exits with 1 when it differs. Prints how many statements have no test.
+ * it too. `--check` compares instead. Exits with 1 when the page differs or a tag cannot be taken. Prints how many statements have no test.
  */
 import { isPageCurrent, readCoverage, writePage } from './contract-coverage/index.ts';
 
 const coverage = readCoverage();
-const { statements, uncovered } = coverage;
+const { statements, uncovered, faults } = coverage;
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) process.exitCode = 1;
 if (!process.argv.includes('--check')) writePage(coverage);
 else if (!isPageCurrent(coverage)) {
   console.error('docs/contract-coverage.md is not what the tests say: run node scripts/contract-coverage.ts');

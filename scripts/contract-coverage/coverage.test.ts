@@ -9,7 +9,9 @@ const statements: Statement[] = ['UPL-001', 'UPL-002', 'CDN-001'].map((id) => ({
   text: `Sentence ${id}.`,
   section: id.startsWith('UPL') ? 'Uploads' : 'CDN',
 }));
-const claim = (...ids: string[]): Claim => ({ ids, file: 'some.test.ts', title: `of ${ids.join(' and ')}` });
+const claim = (...ids: string[]): Claim => ({
+  ...{ ids, file: 'some.test.ts', title: `of ${ids.join(' and ')}`, fault: null },
+});
 const ran = (...tests: [title: string, status: string][]) => ({
   testResults: [{ assertionResults: tests.map(([title, status]) => ({ title, status })) }],
 });
@@ -19,8 +21,14 @@ describe('coverageOf', () => {
     expect(coverageOf(statements, [claim('UPL-001', 'CDN-001')]).uncovered).toEqual([statements[1]]);
   });
 
-  it('refuses a claim on a statement that does not exist', () => {
-    expect(() => coverageOf(statements, [claim('UPL-009')])).toThrow('there is no UPL-009');
+  it('takes no claim on a statement that does not exist, nor a faulty one, and says so', () => {
+    const faulty = { ...claim('CDN-001'), fault: 'is misspelt' };
+    const { faults, uncovered } = coverageOf(statements, [claim('UPL-009'), faulty]);
+    expect(faults).toEqual([
+      'some.test.ts: “of UPL-009”: there is no UPL-009',
+      'some.test.ts: “of CDN-001”: is misspelt',
+    ]);
+    expect(uncovered).toEqual(statements);
   });
 });
 
@@ -30,6 +38,12 @@ describe('unproven', () => {
   it('is content when each claimed statement has tests that ran and passed, in any run', () => {
     const runs = [ran(['a [UPL-001]', 'passed'], ['b', 'failed']), ran(['c [UPL-001, CDN-001]', 'passed'])];
     expect(unproven(coverage, runs)).toEqual([]);
+  });
+
+  it('names the tags that cannot be taken', () => {
+    expect(unproven(coverageOf(statements, [claim('UPL-009')]), [])).toEqual([
+      'some.test.ts: “of UPL-009”: there is no UPL-009',
+    ]);
   });
 
   it('does not count what was skipped', () => {

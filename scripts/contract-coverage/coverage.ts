@@ -11,30 +11,36 @@ export interface Coverage {
   /** The claims on each statement, in the order of files. */
   claims: ReadonlyMap<string, readonly Claim[]>;
   uncovered: readonly Statement[];
+  /** Tags that cannot be taken, each with its test and the reason. */
+  faults: readonly string[];
 }
 
-/**
- * Joins statements and claims.
- * @throws for a claim on a statement that does not exist
- */
+/** Joins statements and claims. */
 export function coverageOf(statements: readonly Statement[], claims: readonly Claim[]): Coverage {
   const byId = new Map<string, Claim[]>(statements.map(({ id }) => [id, []]));
+  const faults: string[] = [];
+  const fault = ({ file, title }: Claim, reason: string): number =>
+    faults.push(`${file}: “${title}”: ${reason}`);
   for (const claim of claims) {
+    if (claim.fault !== null) {
+      fault(claim, claim.fault);
+      continue;
+    }
     for (const id of new Set(claim.ids)) {
       const claimed = byId.get(id);
-      if (claimed === undefined) throw new Error(`${claim.file}: “${claim.title}”: there is no ${id}`);
-      claimed.push(claim);
+      if (claimed === undefined) fault(claim, `there is no ${id}`);
+      else claimed.push(claim);
     }
   }
   const uncovered = statements.filter(({ id }) => byId.get(id)?.length === 0);
-  return { statements, claims: byId, uncovered };
+  return { statements, claims: byId, uncovered, faults };
 }
 
 /**
- * What a whole run of the tests leaves to be said against the claims: a statement counts only when a test that is
+ * What is to be said against the claims after a whole run of the tests: a statement counts only when a test that is
  * tagged with it ran, and when all that ran passed.
  */
-export function unproven({ claims }: Coverage, runs: readonly TestRun[]): string[] {
+export function unproven({ claims, faults }: Coverage, runs: readonly TestRun[]): string[] {
   const passed = new Set<string>();
   const failed = new Set<string>();
   for (const { title, status } of runs
@@ -43,7 +49,7 @@ export function unproven({ claims }: Coverage, runs: readonly TestRun[]): string
     if (status === 'passed') tagsOf(title).forEach((id) => passed.add(id));
     else if (status === 'failed') tagsOf(title).forEach((id) => failed.add(id));
   }
-  const complaints: string[] = [];
+  const complaints = [...faults];
   for (const [id, claimed] of claims) {
     if (failed.has(id)) complaints.push(`${id}: a test of it failed`);
     else if (claimed.length > 0 && !passed.has(id)) complaints.push(`${id}: no test of it ran`);
