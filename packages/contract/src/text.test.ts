@@ -7,9 +7,12 @@ const messageFor = (schema: typeof name, value: unknown): string | undefined =>
   schema.safeParse(value).error?.issues[0]?.message;
 
 describe('text', () => {
-  it.each(['a', 'abcde', '😀😀😀😀😀', ' ab ', 'é', '日本語', 'a\u200db'])('takes %j verbatim', (value) => {
-    expect(name.parse(value)).toBe(value);
-  });
+  it.each(['a', 'abcde', '😀😀😀😀😀', ' ab ', 'é', '日本語', 'a\u200db'])(
+    'takes %j verbatim [CNV-012, CNV-013]',
+    (value) => {
+      expect(name.parse(value)).toBe(value);
+    },
+  );
 
   it.each([
     ['', 'is blank'],
@@ -23,7 +26,7 @@ describe('text', () => {
     ['a\u0085', 'contains a control character'],
     ['a\ud800', 'contains a lone surrogate'],
     ['\udc00a', 'contains a lone surrogate'],
-  ])('refuses %j', (value, message) => {
+  ])('refuses %j [CNV-012, CNV-014]', (value, message) => {
     expect(messageFor(name, value)).toBe(message);
   });
 
@@ -38,10 +41,10 @@ describe('text', () => {
 
 describe('looseText', () => {
   const file = looseText({ max: 5 });
-  it.each(['', ' ', 'a\nb', '\u0001', '😀😀😀😀😀'])('takes %j', (value) => {
+  it.each(['', ' ', 'a\nb', '\u0001', '😀😀😀😀😀'])('takes %j [CNV-015]', (value) => {
     expect(file.parse(value)).toBe(value);
   });
-  it.each(['a\0', '\ud800', 'abcdef'])('refuses %j', (value) => {
+  it.each(['a\0', '\ud800', 'abcdef'])('refuses %j [CNV-015]', (value) => {
     expect(accepts(file, value)).toBe(false);
   });
 });

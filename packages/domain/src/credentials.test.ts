@@ -6,7 +6,7 @@ const now = new Date('2030-01-31T00:00:00.000Z');
 const days = (count: number): Date => new Date(now.getTime() + count * 86_400_000);
 
 describe('API key', () => {
-  it('has the form svk_<id part>_<secret of 32 bytes>, and its prefix shows no secret', () => {
+  it('has the form svk_<id part>_<secret of 32 bytes>, and its prefix shows no secret [KEY-003]', () => {
     const key = newApiKey(now);
     expect(key.value).toMatch(/^svk_[A-Za-z0-9]{22}_[A-Za-z0-9]{43}$/);
     expect(key.id).toBe(`key_${key.prefix.slice(4)}`);
@@ -52,7 +52,7 @@ describe('matchesHash', () => {
 });
 
 describe('session', () => {
-  it('has 256 random bits', () => {
+  it('has 256 random bits [SES-002]', () => {
     expect(newSessionId()).toMatch(/^ses_[A-Za-z0-9]{43}$/);
     expect(newSessionId()).not.toBe(newSessionId());
   });
@@ -62,7 +62,7 @@ describe('session', () => {
     ['later when it was seen later', 20, 27],
     ['30 days after its start at most', 23, 30],
     ['30 days after its start at most, seen a day before', 29, 30],
-  ])('ends %s', (_what, seenDay, endDay) => {
+  ])('ends %s [SES-003, SES-004]', (_what, seenDay, endDay) => {
     expect(sessionExpiry(now, days(seenDay))).toEqual(days(endDay));
   });
 });

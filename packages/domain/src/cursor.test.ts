@@ -31,7 +31,7 @@ describe('cursor', () => {
     ['no filter', { operationId: scope.operationId, owner: scope.owner }],
     ['a further filter', { ...scope, filters: { status: 'ready', q: 'x' } }],
     ['a filter moved into another', { ...scope, filters: { 'status":"ready': '' } }],
-  ])('is good for nothing on %s', (_what, other) => {
+  ])('is good for nothing on %s [PAG-006]', (_what, other) => {
     expect(decodeCursor(keys, other, encodeCursor(keys, scope, position))).toBeNull();
   });
 
@@ -47,7 +47,7 @@ describe('cursor', () => {
     expect(decodeCursor(rotated, scope, cursor)).toEqual(position);
   });
 
-  it('refuses any text that was not made by it, and any change of one character', () => {
+  it('refuses any text that was not made by it, and any change of one character [PAG-005]', () => {
     const cursor = encodeCursor(keys, scope, position);
     fc.assert(fc.property(fc.string(), (text) => decodeCursor(keys, scope, text) === null));
     fc.assert(

@@ -6,7 +6,7 @@ const middle = 0.5;
 const minute = 60_000;
 
 describe('decideDelivery', () => {
-  it('delivers with a 2xx, on any try', () => {
+  it('delivers with a 2xx, on any try [WHD-101]', () => {
     for (let attempts = 0; attempts < 8; attempts++) {
       expect(decideDelivery({ attempts, delivered: true, retryAfterMs: 5 }, middle)).toEqual({
         status: 'delivered',
@@ -22,14 +22,14 @@ describe('decideDelivery', () => {
     [5, 120 * minute],
     [6, 360 * minute],
     [7, 720 * minute],
-  ])('waits after try %d for %d ms, 10 %% more or less', (nth, waitMs) => {
+  ])('waits after try %d for %d ms, 10 %% more or less [WHD-405, WHD-406]', (nth, waitMs) => {
     const after = (random: number): unknown => decideDelivery({ ...failed, attempts: nth - 1 }, random);
     expect(after(0.5)).toEqual({ status: 'pending', waitMs });
     expect(after(0)).toEqual({ status: 'pending', waitMs: Math.round(waitMs * 0.9) });
     expect(after(1)).toEqual({ status: 'pending', waitMs: Math.round(waitMs * 1.1) });
   });
 
-  it('fails after the eighth try', () => {
+  it('fails after the eighth try [WHD-103]', () => {
     expect(decideDelivery({ ...failed, attempts: 7 }, middle)).toEqual({ status: 'failed' });
     expect(decideDelivery({ ...failed, attempts: 7, retryAfterMs: 1 }, middle)).toEqual({ status: 'failed' });
   });
@@ -39,7 +39,7 @@ describe('decideDelivery', () => {
     ['does not shorten one', 1, 5_000, minute],
     ['counts up to an hour', 0, 48 * 60 * minute, 60 * minute],
     ['does not cut a longer wait', 6, 48 * 60 * minute, 720 * minute],
-  ])('with Retry-After: %s', (_what, attempts, retryAfterMs, waitMs) => {
+  ])('with Retry-After: %s [WHD-407]', (_what, attempts, retryAfterMs, waitMs) => {
     expect(decideDelivery({ attempts, delivered: false, retryAfterMs }, middle)).toEqual({
       status: 'pending',
       waitMs,
@@ -55,7 +55,7 @@ describe('decideRedelivery', () => {
     ['pending', true, 'refused'],
     ['delivered', true, 'refused'],
     ['failed', true, 'refused'],
-  ])('of one that is %s, in flight %s: %s', (status, inFlight, decision) => {
+  ])('of one that is %s, in flight %s: %s [WHE-216, WHE-218, WHE-219]', (status, inFlight, decision) => {
     expect(decideRedelivery({ status, inFlight })).toBe(decision);
   });
 });

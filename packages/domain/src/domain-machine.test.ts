@@ -33,7 +33,7 @@ describe('decideDomain', () => {
     ['lapsed, daily finds it', lapsed, 'daily', 'present', verified],
     ['lapsed, not found', lapsed, 'customer', 'absent', lapsed],
     ['lapsed, nobody to ask', lapsed, 'daily', 'unknown', lapsed],
-  ] as const)('%s', (_what, state, by, seen, expected) => {
+  ] as const)('%s [DOM-101, DOM-102, DOM-104]', (_what, state, by, seen, expected) => {
     expect(decideDomain(state, { by, seen, at })).toEqual(expected);
   });
 });

@@ -15,7 +15,7 @@ const failure = (text: string): KeySetError => {
 };
 
 describe('parseKeySet', () => {
-  it('signs with the first key and verifies with all', () => {
+  it('signs with the first key and verifies with all [SEC-001]', () => {
     const keySet = parseKeySet(` k1:${secretA}, k2:${secretB}\n`);
     expect(keySet.signing.kid).toBe('k1');
     expect([...keySet.byKid.keys()]).toEqual(['k1', 'k2']);
@@ -23,7 +23,7 @@ describe('parseKeySet', () => {
     expect(keySet.byKid.get('k2')?.export().toString()).toBe(secretB);
   });
 
-  it('refuses a secret under 32 bytes, naming the key and never the secret', () => {
+  it('refuses a secret under 32 bytes, naming the key and never the secret [SEC-002]', () => {
     const { message } = failure(`k1:${secretA},old:tooshortasecret`);
     expect(message).toContain('"old"');
     expect(message).toContain('15 bytes');

@@ -25,7 +25,7 @@ describe('isOriginOf', () => {
     ['https://', false],
     ['null', false],
     ['', false],
-  ])('%j: %s', (origin, equal) => {
+  ])('%j: %s [CDN-301, CDN-302, CDN-303]', (origin, equal) => {
     expect(isOriginOf(origin, 'shop.example.com')).toBe(equal);
   });
 
@@ -33,7 +33,7 @@ describe('isOriginOf', () => {
     expect(isOriginOf('https://\u212Aing.example', 'king.example')).toBe(false);
   });
 
-  it('is true for the domain in any case and for nothing else', () => {
+  it('is true for the domain in any case and for nothing else [CDN-302]', () => {
     fc.assert(
       fc.property(fc.domain(), fc.domain(), (domain, other) => {
         expect(isOriginOf(`https://${domain.toUpperCase()}`, domain)).toBe(true);

@@ -14,7 +14,7 @@ const claims: PlaybackClaims = {
 const token = signPlaybackToken(claims, keySet);
 
 describe('verifyPlaybackToken', () => {
-  it('gives back what was signed', () => {
+  it('gives back what was signed [PBT-006]', () => {
     const claim = fc.record({
       kind: fc.constantFrom('playback' as const, 'preview' as const, 'demo' as const),
       videoId: fc.stringMatching(/^vid_[A-Za-z0-9]{1,22}$/),
@@ -28,7 +28,7 @@ describe('verifyPlaybackToken', () => {
     );
   });
 
-  it('refuses a token with any character changed, added or removed', () => {
+  it('refuses a token with any character changed, added or removed [PBT-006]', () => {
     const alphabet = fc.constantFrom(...Array.from('ABCXYZabcxyz0189-_+/=. %\u0000é'));
     const edit = fc.tuple(fc.nat(token.length), fc.nat(2), alphabet, fc.constantFrom('replace', 'insert'));
     fc.assert(
@@ -42,7 +42,7 @@ describe('verifyPlaybackToken', () => {
     );
   });
 
-  it('refuses every other spelling of the same bytes', () => {
+  it('refuses every other spelling of the same bytes [CDN-333]', () => {
     const last = token.at(-1) ?? '';
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     // 32 bytes leave two unused bits in the 43rd character: four characters decode to the same byte.
@@ -73,7 +73,7 @@ describe('verifyPlaybackToken', () => {
     );
   });
 
-  it('verifies with every key of the set and signs with the first', () => {
+  it('verifies with every key of the set and signs with the first [SEC-001]', () => {
     const rotated = parseKeySet(`k2:${'2'.repeat(32)},k1:${'1'.repeat(32)}`);
     expect(verifyPlaybackToken(token, rotated)).toEqual(claims);
     expect(verifyPlaybackToken(signPlaybackToken(claims, rotated), keySet)).toBeNull();
@@ -105,7 +105,7 @@ describe('isExpired', () => {
     ['2026-03-01T12:00:00.122Z', false],
     ['2026-03-01T12:00:00.123Z', true],
     ['2026-03-01T12:00:00.124Z', true],
-  ])('at %s is %s', (now, expired) => {
+  ])('at %s is %s [CDN-306]', (now, expired) => {
     expect(isExpired(claims, new Date(now))).toBe(expired);
   });
 });

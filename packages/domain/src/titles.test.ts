@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { titleOf } from './titles.ts';
 
 describe('titleOf', () => {
-  it('prefers the given title, verbatim', () => {
+  it('prefers the given title, verbatim [UPL-203]', () => {
     expect(titleOf({ title: ' A  title.mp4', fileName: 'file.mp4' })).toBe(' A  title.mp4');
   });
 
@@ -18,7 +18,7 @@ describe('titleOf', () => {
     ['', 'Untitled'],
     [`${'x'.repeat(250)}.mp4`, 'x'.repeat(200)],
     [`${'🎬'.repeat(201)}.mp4`, '🎬'.repeat(200)],
-  ])('makes of the file name %j the title %j', (fileName, title) => {
+  ])('makes of the file name %j the title %j [UPL-205]', (fileName, title) => {
     expect(titleOf({ fileName })).toBe(title);
   });
 

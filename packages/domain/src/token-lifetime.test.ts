@@ -8,7 +8,7 @@ describe('playbackTokenSeconds', () => {
     [90_500, 3_691],
     [7_200_000, 10_800],
     [86_400_000, 86_400],
-  ])('of a video of %d ms is %d s', (durationMs, seconds) => {
+  ])('of a video of %d ms is %d s [PBT-203]', (durationMs, seconds) => {
     expect(playbackTokenSeconds(durationMs)).toBe(seconds);
   });
 });

@@ -41,7 +41,7 @@ describe('decideUpload', () => {
     }
   }
 
-  it('expires an open upload whose time is over, and takes nothing else of it', () => {
+  it('expires an open upload whose time is over, and takes nothing else of it [VID-110]', () => {
     const overdue = { state: 'open', overdue: true, leased: false } as const;
     expect(decideUpload(overdue, 'expired')).toEqual({ kind: 'move', to: 'expired' });
     expect(decideUpload(overdue, 'complete_started')).toEqual({ kind: 'closed' });

@@ -14,11 +14,11 @@ describe('partLayout', () => {
     [125 * GiB, 16, 8_000],
     [125 * GiB + 1, 24, 5_334],
     [500 * GiB, 64, 8_000],
-  ])('cuts %d bytes into parts of %d MiB', (sizeBytes, partMiB, partCount) => {
+  ])('cuts %d bytes into parts of %d MiB [UPL-005, UPL-006]', (sizeBytes, partMiB, partCount) => {
     expect(partLayout(sizeBytes)).toEqual({ partSizeBytes: partMiB * MiB, partCount });
   });
 
-  it('covers every size within the bounds', () => {
+  it('covers every size within the bounds [UPL-005, UPL-006]', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: largestUploadBytes }), (sizeBytes) => {
         const { partSizeBytes, partCount } = partLayout(sizeBytes);
@@ -48,7 +48,7 @@ const name = ({ partNumber, etag }: HeldPart): { partNumber: number; etag: strin
 const held = [part(1), part(2), part(3, 10)];
 
 describe('checkParts', () => {
-  it('takes exactly what is stored, in any order, with and without quotes', () => {
+  it('takes exactly what is stored, in any order, with and without quotes [UPL-231]', () => {
     const named = [part(3), part(1), part(2)].map(name);
     expect(checkParts(named, held)).toEqual({ ok: true, parts: held, sizeBytes: 32 * MiB + 10 });
     const bare = named.map((each) => ({ ...each, etag: each.etag.slice(1, -1) }));
@@ -101,7 +101,7 @@ describe('checkParts', () => {
       [part(1, 5 * MiB - 1), part(2)],
       ['parts[0].partNumber', 'part 1 has 5242879 bytes; every part but the last needs 5242880'],
     ],
-  ])('names the fault: %s', (_what, named, stored, [path, message]) => {
+  ])('names the fault: %s [UPL-232]', (_what, named, stored, [path, message]) => {
     expect(checkParts(named, stored)).toEqual({ ok: false, errors: [{ path, message }] });
   });
 

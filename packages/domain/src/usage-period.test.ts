@@ -8,12 +8,12 @@ const period = (anchorDay: number, now: string): [string, string] => {
 };
 
 describe('usagePeriodAt', () => {
-  it('starts at 00:00 UTC on the anchor day', () => {
+  it('starts at 00:00 UTC on the anchor day [MET-001]', () => {
     expect(period(15, '2026-03-14T23:59:59.999Z')).toEqual(['2026-02-15', '2026-03-15']);
     expect(period(15, '2026-03-15T00:00:00.000Z')).toEqual(['2026-03-15', '2026-04-15']);
   });
 
-  it('starts on the last day of a month that lacks the anchor day', () => {
+  it('starts on the last day of a month that lacks the anchor day [MET-001]', () => {
     expect(period(31, '2026-02-27T12:00:00Z')).toEqual(['2026-01-31', '2026-02-28']);
     expect(period(31, '2026-02-28T00:00:00Z')).toEqual(['2026-02-28', '2026-03-31']);
     expect(period(30, '2028-02-29T00:00:00Z')).toEqual(['2028-02-29', '2028-03-30']);
@@ -24,7 +24,7 @@ describe('usagePeriodAt', () => {
     expect(period(10, '2026-12-10T00:00:00Z')).toEqual(['2026-12-10', '2027-01-10']);
   });
 
-  it('gives periods that hold their instant and follow each other without a gap', () => {
+  it('gives periods that hold their instant and follow each other without a gap [MET-002]', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 31 }),

@@ -96,7 +96,7 @@ const named = (name: string): VideoTrigger => {
 };
 
 describe('video state machine', () => {
-  it.each(rows)('%s on %s with holds %j', (status, trigger, holds, expected) => {
+  it.each(rows)('%s on %s with holds %j [VID-104, VID-105, VID-118]', (status, trigger, holds, expected) => {
     expect(decideVideo({ status, deleted: false, failureCode: null, holds }, named(trigger))).toEqual(
       expected,
     );
@@ -108,7 +108,7 @@ describe('video state machine', () => {
       .filter((trigger) => !rows.some(([from, name]) => from === status && name === trigger))
       .map((trigger): [VideoStatus, string] => [status, trigger]),
   );
-  it.each(refused)('%s refuses %s', (status, trigger) => {
+  it.each(refused)('%s refuses %s [VID-115]', (status, trigger) => {
     expect(
       decideVideo({ status, deleted: false, failureCode: null, holds: [] }, named(trigger)),
     ).toMatchObject({
@@ -126,7 +126,7 @@ describe('video state machine', () => {
     });
   });
 
-  it('never retries a video over its plan limit', () => {
+  it('never retries a video over its plan limit [VID-114]', () => {
     const video = { status: 'failed', deleted: false, failureCode: 'plan_limit_reached', holds: [] } as const;
     expect(decideVideo(video, { type: 'team_retry' })).toMatchObject({
       kind: 'refused',

@@ -13,7 +13,7 @@ const secret = newWebhookSecret();
 const sealed = sealWebhookSecret(secret, 'whe_1', keySet);
 
 describe('a sealed signing secret', () => {
-  it('opens to what was issued, and shows nothing of it', () => {
+  it('opens to what was issued, and shows nothing of it [WHE-002, SEC-003]', () => {
     expect(secret).toMatch(/^whsec_[A-Za-z0-9_-]{43}$/);
     expect(openWebhookSecret(sealed, 'whe_1', keySet)).toBe(secret);
     expect(sealed).not.toContain(secret.slice(6));

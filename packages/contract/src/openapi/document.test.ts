@@ -19,13 +19,13 @@ const operation = (id: string): Operation => {
 };
 
 describe('the OpenAPI document', () => {
-  it('is valid OpenAPI 3.1', async () => {
+  it('is valid OpenAPI 3.1 [API-201]', async () => {
     const result = await new Validator().validate(structuredClone(document));
     expect(result.errors ?? []).toEqual([]);
     expect(document['openapi']).toBe('3.1.0');
   });
 
-  it('has every route of customers, and none of the team or the services', () => {
+  it('has every route of customers, and none of the team or the services [API-201]', () => {
     const table = Object.entries(routes as Record<string, RouteDefinition>);
     const customers = table.filter(([, route]) => !isInternal(route)).map(([id]) => id);
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(customers.sort());
@@ -38,7 +38,7 @@ describe('the OpenAPI document', () => {
     expect(operation('getVideo').security).toEqual([{ apiKey: [] }, { session: [] }]);
   });
 
-  it('says which codes a route answers with which status', () => {
+  it('says which codes a route answers with which status [VER-003]', () => {
     const codes = (id: string): Record<string, string[]> =>
       Object.fromEntries(
         Object.entries(operation(id).responses)

@@ -27,7 +27,7 @@ describe('frameGrid', () => {
     ['240', 240, 15_360, [60, 1]],
     ['144', 144, 14_400, [48, 1]],
     ['90', 90, 90_000, [45, 1]],
-  ] as const)('keeps %s', (_, rate, perSecond, expected) => {
+  ] as const)('keeps %s [ENC-006]', (_, rate, perSecond, expected) => {
     const grid = gridOf(ticksAt(rate, 600, perSecond), perSecond);
     expect(grid).toMatchObject({ rate: expected, variable: false });
   });
@@ -63,7 +63,7 @@ describe('frameGrid', () => {
     expect(gridOf([0], 1000).rate).toEqual([25, 1]);
   });
 
-  it('makes a variable rate constant, with (almost) no picture lost', () => {
+  it('makes a variable rate constant, with (almost) no picture lost [ENC-007]', () => {
     // A phone: 30 a second, then 24, with times that jitter.
     const ticks = Array.from({ length: 300 }, (_, n) => {
       const seconds = n < 150 ? n / 30 : 5 + (n - 150) / 24;

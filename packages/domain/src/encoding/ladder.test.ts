@@ -20,15 +20,15 @@ describe('ladder', () => {
     [426, 240, ['360p 426x240']],
     [176, 144, ['360p 176x144']],
     [17, 1, ['360p 16x2']],
-  ])('makes of %d x %d: %j', (width, height, rungs) => {
+  ])('makes of %d x %d: %j [ENC-001, ENC-002, ENC-004]', (width, height, rungs) => {
     expect(shown(width, height)).toEqual(rungs);
   });
 
-  it('stops at the highest quality of the plan', () => {
+  it('stops at the highest quality of the plan [ENC-005]', () => {
     expect(shown(3840, 2160, '720p')).toEqual(['360p 640x360', '720p 1280x720']);
   });
 
-  it('enlarges nothing, keeps the shape, fits the box, and has even sizes, for any size', () => {
+  it('enlarges nothing, keeps the shape, fits the box, and has even sizes, for any size [ENC-003, VID-007]', () => {
     const side = fc.integer({ min: 1, max: 16_384 });
     fc.assert(
       fc.property(side, side, fc.constantFrom(...qualities), (width, height, max) => {

@@ -80,12 +80,12 @@ const others: [string, Buffer, string, string][] = [
 ];
 
 describe('sniffContainer', () => {
-  it.each(video)('reads %s', (_, head, container) => {
+  it.each(video)('reads %s [ENC-012, ENC-013]', (_, head, container) => {
     expect(sniffContainer(head)).toEqual({ kind: 'video', container });
     expect(classifyHead(sniffContainer(head))).toBeNull();
   });
 
-  it.each(others)('does not let %s pass', (_, head, kind, code) => {
+  it.each(others)('does not let %s pass [ENC-014, ENC-017]', (_, head, kind, code) => {
     expect(sniffContainer(head).kind).toBe(kind);
     expect(classifyHead(sniffContainer(head))).toMatchObject({ ok: false, code });
   });
@@ -108,7 +108,7 @@ describe('sniffContainer', () => {
     );
   });
 
-  it('never takes a list of other files for a video, whatever follows', () => {
+  it('never takes a list of other files for a video, whatever follows [ENC-019]', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('#EXTM3U', 'ffconcat version 1.0', 'v=0\n'),
@@ -136,7 +136,7 @@ describe('classifyHead with bound content types', () => {
     ['MP4 as WebM', mp4, ['video/webm'], 'invalid_file'],
     ['AVI as MP4', avi, ['video/mp4'], 'invalid_file'],
     ['a type nobody knows', mp4, ['toString'], 'invalid_file'],
-  ] as const)('%s', (_, sniffed, types, code) => {
+  ] as const)('%s [UPT-227, UPL-206]', (_, sniffed, types, code) => {
     expect(classifyHead(sniffed, types)?.code ?? null).toBe(code);
   });
 });

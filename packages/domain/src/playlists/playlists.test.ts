@@ -63,7 +63,7 @@ const track = (index: DeliveryIndex, name: string) => {
 };
 
 describe('renderMaster', () => {
-  it('is this text for two renditions and one audio track', () => {
+  it('is this text for two renditions and one audio track [CDN-215]', () => {
     expect(deliveryIndex.parse(makeIndex())).toEqual(makeIndex());
     expect(renderMaster(makeIndex(), '2160p').split('\n')).toEqual([
       '#EXTM3U',
@@ -86,7 +86,7 @@ describe('renderMaster', () => {
     expect(text).toContain('BANDWIDTH=700000,AVERAGE-BANDWIDTH=600000,CODECS="avc1.64001f",');
   });
 
-  it.each(qualities)('lists the qualities up to %s only', (maximum) => {
+  it.each(qualities)('lists the qualities up to %s only [CDN-203]', (maximum) => {
     const index = makeIndex({ renditions: qualities.map((quality) => rendition(quality)) });
     const listed = renderMaster(index, maximum)
       .split('\n')
@@ -207,7 +207,7 @@ describe('renderMedia', () => {
 });
 
 describe('renderIframes', () => {
-  it('names the first sample of each segment by its byte range', () => {
+  it('names the first sample of each segment by its byte range [CDN-205]', () => {
     const index = makeIndex();
     const text = renderIframes(index, track(index, '720p'));
     expect(text).toContain('#EXT-X-I-FRAMES-ONLY\n#EXT-X-MAP:URI="init.mp4"\n');

@@ -156,7 +156,7 @@ function expectProblem(answer: Answer, status: number, code: string): void {
 }
 
 describe('routing', () => {
-  it('answers with the route’s status, JSON and a request id', async () => {
+  it('answers with the route’s status, JSON and a request id [CNV-028]', async () => {
     const answer = await postJson({ name: 'a' });
     expect(answer.status).toBe(201);
     expect(answer.headers.get('content-type')).toBe('application/json');
@@ -165,7 +165,7 @@ describe('routing', () => {
     expect(answer.body).toEqual({ seen: { body: { name: 'a' }, params: { projectId: 'prj_1' } } });
   });
 
-  it('answers 204 without a body, and HEAD as GET without one', async () => {
+  it('answers 204 without a body, and HEAD as GET without one [CNV-026, CNV-031]', async () => {
     const deleted = await ask(things, { method: 'DELETE' });
     expect([deleted.status, deleted.body]).toEqual([204, null]);
     const get = await ask(things);
@@ -187,7 +187,7 @@ describe('routing', () => {
     ['a final slash', 'GET', `${things}/`],
     ['another case', 'GET', '/V1/projects/prj_1/things'],
     ['an encoded letter in a fixed part', 'GET', '/v1/%70rojects/prj_1/things'],
-  ])('answers 404 to %s, without asking the guard', async (_what, method, path) => {
+  ])('answers 404 to %s, without asking the guard [CNV-003, CNV-025]', async (_what, method, path) => {
     expectProblem(await ask(path, { method }), 404, 'not_found');
     expect(guarded).toEqual([]);
   });
@@ -212,7 +212,7 @@ describe('the address', () => {
     [`${things}?q=%ED%A0%80`, 'query'],
     [`${things}?%C3=1`, 'query'],
     ['/nothing/%', 'path'],
-  ])('%s is 400 naming the %s', async (target, where) => {
+  ])('%s is 400 naming the %s [CNV-024]', async (target, where) => {
     const answer = await exchangeTarget(target);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer).toMatch(/x-request-id: req_/i);
@@ -237,7 +237,7 @@ describe('the address', () => {
     },
   );
 
-  it('ignores unknown parameters, whatever their name', async () => {
+  it('ignores unknown parameters, whatever their name [CNV-010]', async () => {
     expect((await ask(`${things}?__proto__=1&constructor=2&toString=3`)).status).toBe(200);
   });
 });
@@ -254,7 +254,7 @@ describe('the body', () => {
     ['nesting without end', '['.repeat(100_000)],
     ['nesting deeper than anybody needs', `{"name":${'['.repeat(100)}${']'.repeat(100)}}`],
     ['more than 1 MiB', JSON.stringify({ name: 'a'.repeat(1024 * 1024) })],
-  ])('%s is 400', async (_what, body) => {
+  ])('%s is 400 [CNV-021, CNV-022, CNV-033]', async (_what, body) => {
     const answer = await post(body);
     expectProblem(answer, 400, 'invalid_request');
     expect(answer.problem.errors?.[0]?.path).toBe('body');
@@ -273,20 +273,20 @@ describe('the body', () => {
     [{ name: 'a', parts: [{ etag: '1', more: 1 }] }, 'parts[0].more', 'is not a known field'],
     [{ name: 'a', parts: [{ etag: 'a\0' }] }, 'parts[0].etag', 'contains NUL'],
     [{ name: 'a', kind: 'c' }, 'kind', 'must be one of a, b'],
-  ])('%j is 400 naming %s', async (body, path, message) => {
+  ])('%j is 400 naming %s [CNV-009, CNV-014, CNV-034]', async (body, path, message) => {
     const answer = await postJson(body);
     expectProblem(answer, 400, 'invalid_request');
     expect(answer.problem.errors).toEqual([{ path, message }]);
     expect(answer.problem.detail).toContain(path);
   });
 
-  it('names a field called __proto__ and every field at fault at once', async () => {
+  it('names a field called __proto__ and every field at fault at once [ERR-004]', async () => {
     const answer = await post('{"__proto__":{"name":"a"},"kind":1}');
     expectProblem(answer, 400, 'invalid_request');
     expect(answer.problem.errors?.map(({ path }) => path).sort()).toEqual(['__proto__', 'kind', 'name']);
   });
 
-  it('is read as JSON whatever its type, unless the guard wants application/json', async () => {
+  it('is read as JSON whatever its type, unless the guard wants application/json [SES-007, SES-008]', async () => {
     for (const type of [
       'text/plain',
       'text/plain; charset=ISO-8859-1',
@@ -307,7 +307,7 @@ describe('the body', () => {
     );
   });
 
-  it('is 415 in another charset or with a Content-Encoding', async () => {
+  it('is 415 in another charset or with a Content-Encoding [CNV-023]', async () => {
     const latin1 = await post('{"name":"a"}', { 'content-type': 'application/json; charset=latin1' });
     expectProblem(latin1, 415, 'unsupported_media_type');
     for (const encoding of ['gzip', 'identity']) {
@@ -319,7 +319,7 @@ describe('the body', () => {
     }
   });
 
-  it('is ignored on a route without one, but 415 counts there too', async () => {
+  it('is ignored on a route without one, but 415 counts there too [CNV-011]', async () => {
     const body = { method: 'DELETE', body: '{"x"', headers: { 'content-type': 'text/plain' } };
     expect((await ask(things, body)).status).toBe(204);
     jsonOnly = true;
@@ -385,7 +385,7 @@ describe('order of checks', () => {
     expectProblem(answer, 403, 'insufficient_scope');
   });
 
-  it('looks at the type before the body', async () => {
+  it('looks at the type before the body [AUT-010]', async () => {
     jsonOnly = true;
     expectProblem(await post('{', { 'content-type': 'text/plain' }), 415, 'unsupported_media_type');
     expectProblem(await post('{'), 400, 'invalid_request');
@@ -398,7 +398,7 @@ describe('order of checks', () => {
 });
 
 describe('failures', () => {
-  it('answers a problem with its status, headers and errors', async () => {
+  it('answers a problem with its status, headers and errors [ERR-001, ERR-003, ERR-004]', async () => {
     handle = () =>
       Promise.reject(
         new ProblemError('rate_limited', {
@@ -418,7 +418,7 @@ describe('failures', () => {
     expect((await ask(things)).headers.get('www-authenticate')).toBe('Bearer');
   });
 
-  it('translates the errors of ports', async () => {
+  it('translates the errors of ports [ERR-007]', async () => {
     handle = () => Promise.reject(new PortDownError('host 10.0.0.1'));
     const answer = await postJson({ name: 'a' });
     expectProblem(answer, 503, 'service_unavailable');
@@ -436,17 +436,20 @@ describe('failures', () => {
     ],
     ['answers what its schema does not have', () => Promise.resolve({ seen: 1, secret: 'secret' })],
     ['answers nothing', () => Promise.resolve(undefined)],
-  ])('a handler that %s is a 500 that reveals nothing, and is logged', async (_what, broken) => {
-    handle = broken;
-    const answer = await postJson({ name: 'a' });
-    expectProblem(answer, 500, 'internal_error');
-    expect(answer.problem).not.toHaveProperty('detail');
-    expect(JSON.stringify(answer.body)).not.toContain('secret');
-    const requestId = answer.headers.get('x-request-id');
-    expect(log.lines.some((line) => line.level === 'error' && line.fields['requestId'] === requestId)).toBe(
-      true,
-    );
-  });
+  ])(
+    'a handler that %s is a 500 that reveals nothing, and is logged [ERR-006, ERR-005]',
+    async (_what, broken) => {
+      handle = broken;
+      const answer = await postJson({ name: 'a' });
+      expectProblem(answer, 500, 'internal_error');
+      expect(answer.problem).not.toHaveProperty('detail');
+      expect(JSON.stringify(answer.body)).not.toContain('secret');
+      const requestId = answer.headers.get('x-request-id');
+      expect(log.lines.some((line) => line.level === 'error' && line.fields['requestId'] === requestId)).toBe(
+        true,
+      );
+    },
+  );
 
   it('aborts a handler that takes too long, and tells its client to come back', async () => {
     const aborted = Promise.withResolvers<unknown>();
@@ -501,7 +504,7 @@ describe('CORS', () => {
       [null, null],
     ],
     ['route without', 'https://app.example.com', 'DELETE', [null, null]],
-  ])('%s', async (_what, origin, method, expected) => {
+  ])('%s [CRS-001, CRS-002, CRS-005]', async (_what, origin, method, expected) => {
     refuse = new ProblemError('unauthorized');
     const asked = await preflight(things, origin, method);
     expect(asked.status).toBe(204);
