@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { decideTrouble, type TaskTries, type TroubleDecision } from './encode-retry.ts';
 
-const fresh: TaskTries = { class: 'standard', failures: 0, losses: 0, waits: 0 };
+const fresh: TaskTries = { class: 'standard', failures: 0, losses: 0, waits: 0, waitedMs: 0 };
 
 /** Decisions for the same trouble again and again, until it fails or `most` were made. */
 function repeat(trouble: Parameters<typeof decideTrouble>[1], most: number): TroubleDecision[] {
@@ -34,7 +34,7 @@ describe('decideTrouble', () => {
     expect(decisions.at(-1)?.tries.failures).toBe(3);
   });
 
-  it('retries our own outages without end, a minute apart at most, and counts them against nobody', () => {
+  it('sits out our own outages, a minute apart at most, and counts them against nobody', () => {
     const decisions = repeat({ kind: 'infrastructure', message: 'no store' }, 200);
     const waits = decisions.map((decision) => (decision.kind === 'retry' ? decision.afterMs : NaN));
     expect(waits.slice(0, 8)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
@@ -42,8 +42,43 @@ describe('decideTrouble', () => {
     expect(decisions.at(-1)?.tries).toMatchObject({ failures: 0, losses: 0 });
   });
 
+  const day = 24 * 3_600_000;
+  it.each([
+    ['a day', 19, day, 'encoding_failed'],
+    ['a week', 5_000, 7 * day, 'encoding_failed'],
+    ['a moment less than a day', 5_000, day - 1, 'retry'],
+    ['a day, most of it in the queue', 18, day, 'retry'],
+  ])('ends an outage of ours that has lasted %s (%d tries before): %s ms', (_, waits, waitedMs, expected) => {
+    const decision = decideTrouble(
+      { ...fresh, waits, waitedMs },
+      { kind: 'infrastructure', message: 'no store' },
+    );
+    expect(decision.kind === 'retry' ? 'retry' : decision.failure.code).toBe(expected);
+    expect(decision.tries).toMatchObject({ waits: waits + 1, failures: 0, losses: 0 });
+  });
+
+  it('gives a full disk minutes to pass in each class, and counts it as a loss', () => {
+    const decisions = repeat({ kind: 'room', message: 'No space left on device' }, 10);
+    expect(
+      decisions.map((decision) => [
+        decision.kind === 'retry' ? decision.afterMs : decision.failure.code,
+        decision.tries.class,
+        decision.tries.losses,
+      ]),
+    ).toEqual([
+      [60_000, 'standard', 1],
+      [600_000, 'standard', 2],
+      [0, 'large', 3],
+      [60_000, 'large', 4],
+      [600_000, 'large', 5],
+      ['encoding_failed', 'large', 6],
+    ]);
+  });
+
   it('moves a task to the large class at its third loss and gives up at its sixth', () => {
     const decisions = repeat({ kind: 'lost', message: 'lease expired' }, 10);
+    const waits = decisions.flatMap((decision) => (decision.kind === 'retry' ? [decision.afterMs] : []));
+    expect(waits).toEqual([0, 0, 0, 0, 0]);
     expect(decisions.map(({ kind, tries }) => [kind, tries.class])).toEqual([
       ['retry', 'standard'],
       ['retry', 'standard'],
@@ -55,8 +90,9 @@ describe('decideTrouble', () => {
   });
 
   it('starts the waits of an outage anew after a trouble of another kind', () => {
-    const waited = { ...fresh, waits: 5 };
-    expect(decideTrouble(waited, { kind: 'lost', message: '' }).tries.waits).toBe(0);
-    expect(decideTrouble(waited, { kind: 'encoding', message: '' }).tries.waits).toBe(0);
+    const waited = { ...fresh, waits: 5, waitedMs: 60_000 };
+    for (const kind of ['lost', 'room', 'encoding'] as const) {
+      expect(decideTrouble(waited, { kind, message: '' }).tries).toMatchObject({ waits: 0, waitedMs: 0 });
+    }
   });
 });

@@ -306,6 +306,64 @@ describe('failTask', () => {
     expect(await usage()).toEqual({ stored: 0, upload: 0 });
   });
 
+  it('gives up an outage of ours after a day, gives upload seconds back, and never before [ENC-018]', async () => {
+    const account = await seedAccount(db);
+    const { videoId, tasks } = await plannedJob(account);
+    const outage = { kind: 'infrastructure', message: 'no store' } as const;
+    const due = async (seconds: number): Promise<ClaimedTask> => {
+      await db.query(
+        `update encode_tasks set run_after = now(),
+           last_error = jsonb_set(last_error, '{waitingSince}', to_jsonb(now() - $2 * interval '1 s'))
+         where id = $1`,
+        [tasks[0].id, seconds],
+      );
+      return mustClaim();
+    };
+    let task = tasks[0];
+    for (let tries = 0; tries < 20; tries++) {
+      expect(await failTask(db, attemptOf(task), outage)).toMatchObject({ kind: 'retry' });
+      task = await due(24 * 3_600 - 60);
+    }
+    // The outage's beginning stays what it was.
+    const { rows } = await db.query<{ hours: number }>(
+      `select round(extract(epoch from now() - (last_error->>'waitingSince')::timestamptz) / 3600)::integer as hours
+       from encode_tasks where id = $1`,
+      [task.id],
+    );
+    expect(rows).toEqual([{ hours: 24 }]);
+    expect(await failTask(db, attemptOf(task), outage)).toMatchObject({ kind: 'retry' });
+    task = await due(24 * 3_600);
+    expect(await failTask(db, attemptOf(task), outage)).toEqual({ kind: 'failed' });
+    expect(await videoOf(videoId)).toEqual({ status: 'failed', failureCode: 'encoding_failed' });
+    expect(await one('select stored_ms as stored, upload_ms as upload from usage')).toEqual({
+      stored: 0,
+      upload: 0,
+    });
+  });
+
+  it('counts an outage anew when the task met something else between', async () => {
+    const { tasks } = await plannedJob(await seedAccount(db));
+    const trouble = async (kind: 'infrastructure' | 'room', task: ClaimedTask): Promise<ClaimedTask> => {
+      await failTask(db, attemptOf(task), { kind, message: '' });
+      await db.query('update encode_tasks set run_after = now() where id = $1', [task.id]);
+      return mustClaim();
+    };
+    const since = () =>
+      one<{ waits: number; since: string | null }>(
+        `select (last_error->>'waits')::integer as waits, last_error->>'waitingSince' as since
+         from encode_tasks where id = $1`,
+        [tasks[0].id],
+      );
+    let task = await trouble('infrastructure', tasks[0]);
+    const first = await since();
+    task = await trouble('infrastructure', task);
+    expect(await since()).toEqual({ waits: 2, since: first.since });
+    task = await trouble('room', task);
+    expect(await since()).toEqual({ waits: 0, since: null });
+    await trouble('infrastructure', task);
+    expect((await since()).since).not.toBe(first.since);
+  });
+
   it('charges upload seconds for a file that is to blame, and does not count our own outages', async () => {
     const account = await seedAccount(db);
     const { tasks } = await plannedJob(account);

@@ -36,7 +36,10 @@ async function recordTrouble(
 ): Promise<TroubleOutcome> {
   const { rows } = await tx.query<TroubledRow>(
     `select t.id, t.job_id as "jobId", t.video_id as "videoId", t.kind, t.class, t.failures, t.losses,
-       coalesce((t.last_error->>'waits')::integer, 0) as waits, j.trace
+       coalesce((t.last_error->>'waits')::integer, 0) as waits,
+       coalesce(extract(epoch from clock_timestamp() - (t.last_error->>'waitingSince')::timestamptz) * 1000, 0)::float8
+         as "waitedMs",
+       j.trace
      from encode_tasks t join encode_jobs j on j.id = t.job_id
      where t.id = $1 and t.fence = $2 and t.status = 'processing'
        and (not $3 or t.lease_until < clock_timestamp())`,
@@ -64,7 +67,9 @@ async function recordTrouble(
   }
   const { rowCount } = await tx.query(
     `update encode_tasks set status = $4, class = $5, failures = $6, losses = $7, worker = null,
-       lease_until = null, last_error = $8,
+       lease_until = null,
+       last_error = $8::jsonb || case when $10 then jsonb_build_object(
+         'waitingSince', coalesce(last_error->'waitingSince', to_jsonb(clock_timestamp()))) else '{}' end,
        run_after = clock_timestamp() + $9 * interval '1 millisecond',
        finished_at = case when $4 = 'failed' then clock_timestamp() end
      where id = $1 and fence = $2 and status = 'processing' and (not $3 or lease_until < clock_timestamp())`,
@@ -78,6 +83,7 @@ async function recordTrouble(
       tries.losses,
       JSON.stringify({ kind: trouble.kind, message: trouble.message.slice(0, 2_000), waits: tries.waits }),
       decision.kind === 'fail' ? 0 : decision.afterMs,
+      tries.waits > 0,
     ],
     'task-trouble-write',
   );

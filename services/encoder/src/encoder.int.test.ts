@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createMemoryBus, type MemoryBus } from '../../../packages/bus/src/memory/memory-bus.ts'; // TEMP
+import { createMemoryBus, type MemoryBus } from '@millrace/bus/memory';
 import { deliveryIndex, type DeliveryIndex, type DeliveryTrack, topics } from '@millrace/contract';
 import { ObjectStoreError } from '@millrace/objects';
 import { createMetrics, type Service, silentLogger, systemClock } from '@millrace/platform';
@@ -407,6 +407,9 @@ describe('trouble', () => {
     await startEncoder();
     await waitFor(async () => ((await taskOf(videoId, 'plan'))?.fence ?? 0) >= 2, { what: 'a second try' });
     expect(await taskOf(videoId, 'plan')).toMatchObject({ failures: 0, losses: 0 });
+    expect(await metrics.render()).toMatch(
+      /^millrace_encode_troubles_total\{kind="infrastructure",outcome="retry",service="encoder"\} [1-9]/m,
+    );
     objects.interfere = null;
     expect((await settled(videoId)).status).toBe('ready');
   });

@@ -7,6 +7,7 @@ import {
   type FinishOutcome,
   releaseTask,
 } from '@millrace/store';
+import { type Metrics } from '@millrace/platform';
 import { assembleTask } from '../tasks/assemble.ts';
 import { type TaskContext, type Tools } from '../tasks/context.ts';
 import { mediaTask } from '../tasks/media.ts';
@@ -75,11 +76,19 @@ function work(context: TaskContext): Promise<AttemptResult> {
   }
 }
 
+/** `infrastructure` and `room` are our own: an alert stands on them, and each `failed` among them is a video lost to us. */
+const troublesOf = (metrics: Metrics) =>
+  metrics.counter(
+    'millrace_encode_troubles_total',
+    'Attempts that ended in trouble, by its kind and what became of the task.',
+    ['kind', 'outcome'],
+  );
+
 /** The attempt itself is over, so nothing stops this but time. */
 const unstoppable = new AbortController().signal;
 
 async function recordEnd(tools: Tools, task: ClaimedTask, error: unknown): Promise<AttemptResult> {
-  const { clock, logger, store } = tools;
+  const { clock, logger, metrics, store } = tools;
   const tell = <T>(work: () => Promise<T>): Promise<T> =>
     patiently({ clock, signal: unstoppable, forMs: recordMs }, work);
   try {
@@ -89,7 +98,9 @@ async function recordEnd(tools: Tools, task: ClaimedTask, error: unknown): Promi
     }
     const trouble = troubleOf(error);
     logger.warn({ err: error, trouble: trouble.kind, detail: trouble.message }, 'attempt failed');
-    return (await tell(() => failTask(store, attemptOf(task), trouble))).kind;
+    const outcome = await tell(() => failTask(store, attemptOf(task), trouble));
+    troublesOf(metrics).inc({ kind: trouble.kind, outcome: outcome.kind });
+    return outcome.kind;
   } catch (failure) {
     logger.error({ err: failure }, 'the end of an attempt could not be recorded');
     return 'unrecorded';

@@ -52,7 +52,7 @@ export function troubleOf(error: unknown): TaskTrouble {
     return { kind: error.code === 'unavailable' ? 'infrastructure' : 'encoding', message };
   }
   if (error instanceof EncoderProcessError) return processTrouble(error);
-  return { kind: isDiskFull(error) ? 'lost' : 'encoding', message };
+  return { kind: isDiskFull(error) ? 'room' : 'encoding', message };
 }
 
 function processTrouble({ end, message, stderr }: EncoderProcessError): TaskTrouble {
@@ -60,7 +60,7 @@ function processTrouble({ end, message, stderr }: EncoderProcessError): TaskTrou
   if (end === 'spawn') return { kind: 'infrastructure', message: detail };
   // A worker with more room may do it; one that has the same will be told three times.
   return {
-    kind: /No space left on device|Disk quota exceeded/.test(stderr) ? 'lost' : 'encoding',
+    kind: /No space left on device|Disk quota exceeded/.test(stderr) ? 'room' : 'encoding',
     message: detail,
   };
 }
