@@ -135,7 +135,8 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
       WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
       ADMIN_TOKEN: secrets.adminToken,
       INTERNAL_SECRET: secrets.internalSecret,
-      ...(dns === undefined ? {} : { DNS_SERVERS: dns }),
+      // Development: names are the local server's, and webhooks may come to this machine.
+      ...(dns === undefined ? {} : { DNS_SERVERS: dns, WEBHOOKS_ALLOW_LOOPBACK: 'true' }),
     };
   }
 }
