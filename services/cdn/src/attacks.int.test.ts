@@ -69,7 +69,7 @@ describe('paths that try to be another video', () => {
     '/v/B/audio-1/index.m3u8',
     '/v/B/audio/iframes.m3u8',
     '/v/B/master.m3u8#',
-  ])('%s is 404', async (path) => {
+  ])('%s is 404 [CDN-210]', async (path) => {
     const target = path.replaceAll('A', sample.videoId).replaceAll('B', other);
     const { status, text } = await raw(`${target}?token=${harness.token()}`);
     expect(status).toBe(404);
@@ -77,7 +77,7 @@ describe('paths that try to be another video', () => {
   });
 
   it.each(['master.m3u8', '720p/seg-0.m4s', 'poster.jpg'])(
-    "a token is none for another video's %s",
+    "a token is none for another video's %s [CDN-323]",
     async (path) => {
       const { status, text } = await raw(`/v/${other}/${path}?token=${harness.token()}`);
       expect(status).toBe(403);

@@ -83,11 +83,8 @@ describe('checks of a playback request', () => {
     for (const kind of allKinds) expect([kind, (await askWith([], kind)).status]).toEqual([kind, 200]);
   });
 
-  const alone = names.map((fault) => [fault]);
-  const pairs = names.flatMap((first, at) => names.slice(at + 1).map((second) => [first, second]));
-  const rows = [...alone, ...pairs].filter((wrong) => !exclusive.has(wrong.join('+')));
-
-  it.each(rows.map((wrong) => [wrong.join(' and '), wrong] as const))('refuses %s', async (_title, wrong) => {
+  /** Asks for each kind of file with these faults: the first of them must decide. */
+  async function expectRefused(wrong: readonly Fault[]): Promise<void> {
     await setStates(wrong.includes('held') ? 'held' : 'ready', wrong.includes('overLimit'));
     const first = names.find((fault) => wrong.includes(fault)) ?? 'path';
     const [status, code] = faults[first];
@@ -103,7 +100,26 @@ describe('checks of a playback request', () => {
       const body = problem.parse(JSON.parse(answer.body.toString()));
       expect(body).toMatchObject({ status, code, type: `https://docs.example/errors/${code}` });
     }
-  });
+  }
+
+  it.each(['path', 'noToken', 'forged', 'otherVideo'] as const)(
+    'refuses %s [CDN-321, CDN-322, CDN-323]',
+    (fault) => expectRefused([fault]),
+  );
+  it.each(['expired', 'noOrigin', 'otherOrigin'] as const)(
+    'refuses %s [CDN-324, CDN-325, CDN-326]',
+    (fault) => expectRefused([fault]),
+  );
+  it.each(['held', 'overLimit', 'aboveQuality'] as const)('refuses %s [CDN-327, CDN-328]', (fault) =>
+    expectRefused([fault]),
+  );
+
+  const pairs = names
+    .flatMap((first, at) => names.slice(at + 1).map((second) => [first, second] as const))
+    .filter((pair) => !exclusive.has(pair.join('+')));
+  it.each(pairs)('refuses %s and %s by the first [CDN-330, CDN-331, CDN-309]', (first, second) =>
+    expectRefused([first, second]),
+  );
 });
 
 /** The same bytes in another spelling: 32 bytes leave two bits of the last character unused. */
@@ -137,12 +153,12 @@ describe('token parameter', () => {
     ['two empty ones', () => '?token=&token=', 403, 'token_invalid'],
     ['a fragment', (token) => `?token=${token}#x`, 403, 'token_invalid'],
     ['other parameters around', (token) => `?a=1&&token=${token}&b=%zz`, 200, undefined],
-  ])('%s', async (_title, query, status, code) => {
+  ])('%s [CDN-322, CDN-333, CDN-334]', async (_title, query, status, code) => {
     const answer = await ask(harness.cdn.listening, url(query(harness.token())));
     expect([answer.status, answer.headers['x-svc-error']]).toEqual([status, code]);
   });
 
-  it('expires at its instant, not a millisecond later', async () => {
+  it('expires at its instant, not a millisecond later [CDN-306]', async () => {
     const at = (offset: number) => new Date(harness.clock.now().getTime() + offset);
     const status = async (offset: number) =>
       (await harness.ask('master.m3u8', { token: harness.token({ expiresAt: at(offset) }) })).status;
@@ -194,7 +210,7 @@ describe('origin', () => {
     ['a Referer that is none', { Referer: 'shop.example.com' }, 403, 'domain_mismatch'],
     ['the CDN by http', { Origin: 'http://cdn.example.net' }, 403, 'domain_mismatch'],
     ['an empty Origin', { Origin: '' }, 403, 'origin_missing'],
-  ])('%s', async (_title, headers, status, code) => {
+  ])('%s [CDN-301, CDN-304, CDN-326]', async (_title, headers, status, code) => {
     const answer = await harness.ask('master.m3u8', { origin: null, headers });
     expect([answer.status, answer.headers['x-svc-error']]).toEqual([status, code]);
   });
@@ -207,7 +223,7 @@ describe('a preview', () => {
     return answer.headers['x-svc-error'] ?? answer.status;
   };
 
-  it('plays on its dashboard host and in the embed page, nowhere else', async () => {
+  it('plays on its dashboard host and in the embed page, nowhere else [PVT-203, CDN-305]', async () => {
     expect(await status('https://app.example.com')).toBe(200);
     expect(await status('https://cdn.example.net')).toBe(200);
     for (const other of [`https://${sample.domain}`, 'https://x.app.example.com', 'http://app.example.com']) {
@@ -224,7 +240,7 @@ describe('plan', () => {
     ['1440p/iframes.m3u8', 403],
     ['audio/seg-0.m4s', 200],
     ['poster.jpg', 200],
-  ])('%s with a plan up to 720p: %s', async (path, status) => {
+  ])('%s with a plan up to 720p: %s [CDN-328]', async (path, status) => {
     const answer = await harness.ask(path);
     expect(answer.status).toBe(status);
     expect(answer.headers['x-svc-error']).toBe(status === 200 ? undefined : 'plan_limit_reached');

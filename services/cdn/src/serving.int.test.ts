@@ -25,7 +25,7 @@ const linksIn = (playlist: string): string[] => [
 ];
 
 describe('a walk from the master playlist', () => {
-  it('reaches every file with the same token and nothing without it', async () => {
+  it('reaches every file with the same token and nothing without it [SVC-002, CDN-201, CDN-202]', async () => {
     const token = harness.token();
     const seen = new Map<string, Answer>();
     const walk = async (path: string): Promise<void> => {
@@ -59,7 +59,7 @@ describe('a walk from the master playlist', () => {
     expect(body('audio/init.mp4')?.equals(trackBytes('audio').subarray(0, sample.initBytes))).toBe(true);
   });
 
-  it('puts the token on the pictures of the storyboard', async () => {
+  it('puts the token on the pictures of the storyboard [CDN-202, CDN-209]', async () => {
     const token = harness.token();
     const answer = await harness.ask('storyboard.vtt', { token });
     expect(answer.body.toString()).toBe(storyboard.replace('.jpg#', `.jpg?token=${token}#`));
@@ -78,7 +78,7 @@ describe('headers', () => {
     ['720p/init.mp4', 'video/mp4', 'private, max-age=86400, immutable'],
     ['audio/seg-0.m4s', 'audio/mp4', 'private, max-age=86400, immutable'],
     ['poster.jpg', 'image/jpeg', 'private, max-age=30'],
-  ])('of %s', async (path, type, cacheControl) => {
+  ])('of %s [CDN-307, CDN-308, CDN-338]', async (path, type, cacheControl) => {
     const { headers, body } = await harness.ask(path);
     expect(headers).toMatchObject({
       'content-type': type,
@@ -93,7 +93,7 @@ describe('headers', () => {
     expect(headers).not.toHaveProperty('access-control-allow-credentials');
   });
 
-  it('HEAD has those of GET and no body', async () => {
+  it('HEAD has those of GET and no body [CDN-212]', async () => {
     for (const path of [
       'master.m3u8',
       '720p/index.m3u8',
@@ -140,7 +140,7 @@ describe('CORS', () => {
     ['a missing file', '720p/seg-99.m4s', {}],
     ['a path not served', '720p/nothing', {}],
     ['a range outside', '720p/seg-0.m4s', { Range: 'bytes=999999-' }],
-  ])('on %s echoes each request its own origin', async (_title, path, more) => {
+  ])('on %s echoes each request its own origin [CDN-336, CDN-337]', async (_title, path, more) => {
     for (const origin of origins) {
       // The Referer keeps a request without Origin within the checks.
       const headers = { Referer: 'https://shop.example.com/', ...more };
@@ -186,7 +186,7 @@ describe('ranges', () => {
     ['bytes=5-4', 200, 0, size - 1],
     ['items=0-1', 200, 0, size - 1],
     ['bytes=x', 200, 0, size - 1],
-  ])('%s: %s with bytes %s to %s', async (range, status, start, end) => {
+  ])('%s: %s with bytes %s to %s [CDN-213]', async (range, status, start, end) => {
     const answer = await harness.ask('720p/seg-2.m4s', { headers: { Range: range } });
     expect(answer.status).toBe(status);
     expect(answer.headers['content-range']).toBe(
@@ -196,16 +196,19 @@ describe('ranges', () => {
     expect(answer.body.equals(whole.subarray(start, end + 1))).toBe(true);
   });
 
-  it.each([`bytes=${size}-`, 'bytes=-0', 'bytes=99999999999999999999999-'])('%s is 416', async (range) => {
-    const answer = await harness.ask('720p/seg-2.m4s', { headers: { Range: range } });
-    expect(answer.status).toBe(416);
-    expect(answer.headers).toMatchObject({
-      'content-range': `bytes */${size}`,
-      'x-svc-error': 'range_not_satisfiable',
-      'content-type': 'application/problem+json',
-      'cache-control': 'no-store',
-    });
-  });
+  it.each([`bytes=${size}-`, 'bytes=-0', 'bytes=99999999999999999999999-'])(
+    '%s is 416 [ERR-102]',
+    async (range) => {
+      const answer = await harness.ask('720p/seg-2.m4s', { headers: { Range: range } });
+      expect(answer.status).toBe(416);
+      expect(answer.headers).toMatchObject({
+        'content-range': `bytes */${size}`,
+        'x-svc-error': 'range_not_satisfiable',
+        'content-type': 'application/problem+json',
+        'cache-control': 'no-store',
+      });
+    },
+  );
 
   it('works on playlists, as joined with the token', async () => {
     const token = harness.token();
@@ -240,7 +243,7 @@ describe('ranges', () => {
 
 describe('what is not there', () => {
   it.each(['720p/seg-4.m4s', 'audio-2/index.m3u8', 'captions/en/index.m3u8', 'storyboard-7.jpg'])(
-    '%s is 404 after all checks',
+    '%s is 404 after all checks [CDN-211]',
     async (path) => {
       const answer = await harness.ask(path);
       expect([answer.status, answer.headers['x-svc-error']]).toEqual([404, 'not_found']);
@@ -249,7 +252,7 @@ describe('what is not there', () => {
     },
   );
 
-  it('is 404 too for an object that the store has lost', async () => {
+  it('is 404 too for an object that the store has lost [CDN-211]', async () => {
     const own = await startCdn();
     await own.store.objects.deleteMany(['encodes/one/720p.mp4']);
     expect((await own.ask('720p/seg-0.m4s')).headers['x-svc-error']).toBe('not_found');
@@ -276,7 +279,7 @@ describe('what is not there', () => {
     expect((await own.ask('360p/seg-0.m4s')).body.equals(segmentBytes('360p', 0))).toBe(true);
   });
 
-  it('serves the poster', async () => {
+  it('serves the poster [CDN-208]', async () => {
     const answer = await harness.ask('poster.jpg');
     expect(answer.body.equals(pattern(9, sample.posterBytes))).toBe(true);
   });

@@ -16,7 +16,7 @@ const becomes = (wanted: string, path?: string) =>
 
 describe('changes by the bus', () => {
   it.each(['held', 'deleted', 'failed'] as const)(
-    'a video that turns %s stops playing, also what was served before',
+    'a video that turns %s stops playing, also what was served before [CDN-310, CDN-327, CDN-332]',
     async (status) => {
       for (const path of ['master.m3u8', '720p/index.m3u8', '720p/seg-0.m4s', 'poster.jpg']) {
         expect(await code(path)).toBe('served');
@@ -32,7 +32,7 @@ describe('changes by the bus', () => {
     },
   );
 
-  it('an account over its limit stops, and a plan change opens a quality', async () => {
+  it('an account over its limit stops, and a plan change opens a quality [CDN-328, CDN-203]', async () => {
     const master = async () => (await harness.ask('master.m3u8')).body.toString();
     expect(await code('1080p/index.m3u8')).toBe('plan_limit_reached');
     expect(await master()).not.toContain('1080p/index.m3u8');
@@ -66,7 +66,7 @@ describe('changes by the bus', () => {
 });
 
 describe('confirmation', () => {
-  it('stops playback when heartbeats and the internal route are both lost for 60 s, and goes on after', async () => {
+  it('stops playback when heartbeats and the internal route are both lost for 60 s, and goes on after [CDN-339]', async () => {
     await harness.beat();
     expect(await code()).toBe('served');
     harness.record.down = true;
@@ -144,7 +144,7 @@ describe('start and stop', () => {
 });
 
 describe('watched time', () => {
-  it('is published each second, once per segment, for playback tokens only', async () => {
+  it('is published each second, once per segment, for playback tokens only [MET-006, MET-007, MET-008]', async () => {
     const token = harness.token();
     for (const path of [
       '720p/seg-0.m4s',

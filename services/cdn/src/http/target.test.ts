@@ -21,7 +21,7 @@ describe('parseTarget', () => {
     ['storyboard-3.jpg', { ...none, kind: 'file', file: 'storyboard-3.jpg' }],
     ['captions/pt-BR/index.m3u8', { ...none, kind: 'file', file: 'captions/pt-BR/index.m3u8' }],
     ['captions/zh-Hant-TW/seg-0.vtt', { ...none, kind: 'file', file: 'captions/zh-Hant-TW/seg-0.vtt' }],
-  ])('%s', (rest, target) => {
+  ])('%s [CDN-204, CDN-206, CDN-209]', (rest, target) => {
     expect(parseTarget(`/v/${videoId}/${rest}`)).toEqual(target);
   });
 
@@ -48,7 +48,7 @@ describe('parseTarget', () => {
     '/v/vid_1/720p/720p/index.m3u8',
     '/e/vid_1',
     '/player/app.js',
-  ])('%j is nothing served', (path) => {
+  ])('%j is nothing served [CDN-210]', (path) => {
     expect(parseTarget(path)).toBeNull();
   });
 

@@ -29,13 +29,13 @@ describe('the usage meter', () => {
     ['one byte less', [500], false],
     ['ranges that make half together', [200, 200, 101], true],
     ['ranges that do not', [200, 200, 100], false],
-  ])('%s', (_title, sent, counts) => {
+  ])('%s [MET-006]', (_title, sent, counts) => {
     const meter = createUsageMeter(clock, 1e6);
     for (const bytes of sent) meter.sent(watched(), bytes);
     expect(segments(meter)).toEqual(counts ? [0] : []);
   });
 
-  it('counts a segment once per token and address, in whatever quality', () => {
+  it('counts a segment once per token and address, in whatever quality [MET-005]', () => {
     const meter = createUsageMeter(clock, 1e6);
     meter.sent(watched(), 1001);
     meter.sent(watched({ bytes: 50_000 }), 50_000);
