@@ -241,3 +241,62 @@ export const user = z
   .object({ id: id('usr'), role: z.enum(userRoles), email: z.string(), displayName: z.string() })
   .meta({ id: 'User' });
 export type User = z.infer<typeof user>;
+
+/** null means no limit. */
+const limits = z
+  .object({
+    storedSeconds: z.int().nullable(),
+    uploadSecondsPerPeriod: z.int().nullable(),
+    watchedMinutesPerPeriod: z.int().nullable(),
+    verifiedDomains: z.int().nullable(),
+    projects: z.int().nullable(),
+    maxQuality: z.enum(qualities),
+    whiteLabel: z.boolean(),
+  })
+  .meta({ id: 'Limits' });
+
+export const accountPlan = z
+  .object({
+    plan: z.object({ id: z.string(), name: z.string() }),
+    status: z.enum(planStatuses),
+    currentPeriod: z.object({ start: timestamp, end: timestamp }),
+    limits,
+    usage: z.object({
+      storedSeconds: z.int(),
+      watchedMinutes: z.int(),
+      verifiedDomains: z.int(),
+      overageMinutes: z.int(),
+    }),
+  })
+  .meta({ id: 'AccountPlan' });
+export type AccountPlan = z.infer<typeof accountPlan>;
+
+export const planResource = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    price: z.object({
+      /** In the currency's smallest unit. */
+      amount: z.int().min(1),
+      currency: z.string(),
+      interval: z.string(),
+    }),
+    limits,
+  })
+  .meta({ id: 'Plan' });
+export type PlanResource = z.infer<typeof planResource>;
+
+export const whitelistEntry = z
+  .object({ planId: z.string(), email: z.string(), createdAt: timestamp })
+  .meta({ id: 'WhitelistEntry' });
+export type WhitelistEntry = z.infer<typeof whitelistEntry>;
+
+export const report = z
+  .object({ id: id('rep'), videoId: id('vid'), reason: z.string() })
+  .meta({ id: 'Report' });
+export type Report = z.infer<typeof report>;
+
+export const demoPlayback = z
+  .object({ cdnUrl: z.url(), videoId: id('vid'), token: z.string(), expiresAt: timestamp })
+  .meta({ id: 'DemoPlayback' });
+export type DemoPlayback = z.infer<typeof demoPlayback>;

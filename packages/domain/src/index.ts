@@ -29,7 +29,7 @@ export { hashOf, matchesHash, newApiKey, newSessionId, parseApiKey, sessionExpir
 export { type CursorScope, decodeCursor, encodeCursor, type Position } from './cursor.ts';
 export { decideDomain, type DomainState, type RecordSeen } from './domain-machine.ts';
 export * from './encoding/index.ts';
-export { playbackTokenSeconds, previewTokenSeconds } from './token-lifetime.ts';
+export { demoTokenSeconds, playbackTokenSeconds, previewTokenSeconds } from './token-lifetime.ts';
 export {
   decideDelivery,
   type DeliveryDecision,

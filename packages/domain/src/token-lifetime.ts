@@ -7,3 +7,6 @@ export const playbackTokenSeconds = (durationMs: number): number =>
 
 /** How long a preview token lives; the dashboard asks for another one. */
 export const previewTokenSeconds = hour;
+
+/** How long a demo token lives. */
+export const demoTokenSeconds = 600;

@@ -1,29 +1,12 @@
-import { ProblemError, type Quality } from '@millrace/contract';
+import { type AccountPlan, type PlanStatus, ProblemError, type Quality } from '@millrace/contract';
 import { type Transaction } from './db.ts';
 import { lockUsage } from './usage.ts';
 import { limitingPlanId } from './plans.ts';
 
-/** The contract's "Account plan and usage". */
-export interface AccountUsage {
-  plan: { id: string; name: string };
-  status: string;
-  currentPeriod: { start: string; end: string };
-  limits: {
-    storedSeconds: number | null;
-    uploadSecondsPerPeriod: number | null;
-    watchedMinutesPerPeriod: number | null;
-    verifiedDomains: number | null;
-    projects: number | null;
-    maxQuality: Quality;
-    whiteLabel: boolean;
-  };
-  usage: { storedSeconds: number; watchedMinutes: number; verifiedDomains: number; overageMinutes: number };
-}
-
 interface Row {
   planId: string;
   planName: string;
-  status: string;
+  status: PlanStatus;
   storedSeconds: number | null;
   uploadSeconds: number | null;
   watchedMinutes: number | null;
@@ -39,7 +22,7 @@ interface Row {
  * floored; a canceled account has free's limits.
  * @throws ProblemError `not_found`
  */
-export async function accountUsage(tx: Transaction, accountId: string): Promise<AccountUsage> {
+export async function accountUsage(tx: Transaction, accountId: string): Promise<AccountPlan> {
   const { rows } = await tx.query<Row>(
     `select a.plan_id as "planId", own.name as "planName", a.plan_status as status,
        p.stored_seconds as "storedSeconds", p.upload_seconds_per_period as "uploadSeconds",

@@ -54,6 +54,17 @@ export async function findAccount(db: Queryable, accountId: string): Promise<Acc
   return rows[0] ?? null;
 }
 
+/** null when there is none. */
+export async function findUser(db: Queryable, userId: string): Promise<UserRow | null> {
+  const { rows } = await db.query<UserRow>(
+    `select id, account_id as "accountId", role, email, display_name as "displayName"
+     from users where id = $1`,
+    [userId],
+    'user-find',
+  );
+  return rows[0] ?? null;
+}
+
 /**
  * A new active account with its first user, the owner. Its usage period begins on today's day of the month.
  * @throws ProblemError `invalid_request` for an unknown plan or an e-mail that another user has

@@ -83,6 +83,7 @@ export {
   banAccount,
   createAccount,
   findAccount,
+  findUser,
   setPlan,
   userResource,
   type UserRow,
@@ -131,7 +132,7 @@ export {
   updateProject,
 } from './projects.ts';
 export { createSession, findSessionHolder, type SessionHolder, touchSession } from './sessions.ts';
-export { accountUsage, type AccountUsage } from './account-usage.ts';
+export { accountUsage } from './account-usage.ts';
 export {
   createEndpoint,
   deleteEndpoint,
@@ -161,3 +162,5 @@ export {
 } from './webhook-claims.ts';
 export { type BreakerChange } from './webhook-breakers.ts';
 export { createRateWindows, type RateWindows } from './rate-windows.ts';
+export { joinWhitelist, keepBillingEvent, listPaidPlans, listWhitelist } from './billing.ts';
+export { insertReport } from './reports.ts';

@@ -15,7 +15,7 @@ interface SessionCaller {
   accountId: string;
 }
 /** A browser with an upload token. */
-export interface UploadTokenCaller {
+interface UploadTokenCaller {
   kind: 'upload_token';
   accountId: string;
   claims: UploadClaims;

@@ -17,6 +17,22 @@ const hostname = z
 /** A shared secret: shorter ones can be guessed. */
 const secret = z.string().refine((text) => Buffer.byteLength(text) >= 32, 'has less than 32 bytes');
 
+/** `name:secret[,name:secret]` */
+const namedSecrets = list.transform((entries, context) => {
+  const secrets = new Map<string, string>();
+  for (const [index, entry] of entries.entries()) {
+    const [, name, value] = /^([a-z][a-z0-9_-]{0,31}):(.{32,})$/.exec(entry) ?? [];
+    // What is wrong may be the secret itself: only its position is told.
+    if (name === undefined || value === undefined) {
+      context.addIssue({
+        code: 'custom',
+        message: `entry ${index + 1} is not name:secret of 32 bytes or more`,
+      });
+    } else secrets.set(name, value);
+  }
+  return secrets;
+});
+
 /** The API's settings. */
 export const apiConfig = z.object({
   API_HOST: z.string().default('127.0.0.1'),
@@ -53,6 +69,11 @@ export const apiConfig = z.object({
     .enum(['true', 'false'])
     .default('false')
     .transform((text) => text === 'true'),
+  /** What `GET /v1/demo/playback` plays, and on which host's pages; unset: `503 not_configured`. */
+  DEMO_VIDEO_ID: z.string().optional(),
+  DEMO_DOMAIN: z.string().optional(),
+  /** Payment providers that may call back: `provider:secret[,provider:secret]`. */
+  BILLING_CALLBACK_SECRETS: namedSecrets.default(new Map()),
   /** The shared admin token; unset: admin routes refuse every caller. */
   ADMIN_TOKEN: secret.optional(),
   /** What `X-Internal-Secret` must be. */

@@ -1,6 +1,9 @@
+import { accountHandlers } from './account/handlers.ts';
 import { adminHandlers } from './admin/handlers.ts';
 import { apiKeyHandlers } from './api-keys/handlers.ts';
+import { billingHandlers } from './billing/handlers.ts';
 import { type ApiHandlers } from './calls.ts';
+import { demoHandlers } from './demo/handlers.ts';
 import { type FeatureDeps } from './deps.ts';
 import { docsHandlers } from './docs/handlers.ts';
 import { domainHandlers } from './domains/handlers.ts';
@@ -8,6 +11,7 @@ import { healthHandlers } from './health/handlers.ts';
 import { internalHandlers } from './internal/handlers.ts';
 import { playbackHandlers } from './playback/handlers.ts';
 import { projectHandlers } from './projects/handlers.ts';
+import { reportHandlers } from './reports/handlers.ts';
 import { uploadTokenHandlers } from './upload-tokens/handlers.ts';
 import { uploadHandlers } from './uploads/handlers.ts';
 import { videoHandlers } from './videos/handlers.ts';
@@ -25,6 +29,10 @@ export const apiHandlers = (deps: FeatureDeps): ApiHandlers => ({
   ...videoHandlers(deps),
   ...playbackHandlers(deps),
   ...webhookHandlers(deps),
+  ...reportHandlers(deps),
+  ...demoHandlers(deps),
+  ...accountHandlers(deps),
+  ...billingHandlers(deps),
   ...adminHandlers(deps),
   ...internalHandlers(deps),
 });

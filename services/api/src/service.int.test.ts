@@ -25,8 +25,11 @@ afterAll(() => api.close());
 const all = Object.entries(routes as Record<string, RouteDefinition>);
 const fill = (path: string, tenant: Tenant): string =>
   path.replace('{projectId}', tenant.projectId).replaceAll(/\{(\w+)Id\}/g, (_all, name: string) => {
-    const prefix = { domain: 'dom', key: 'key', video: 'vid', upload: 'upl', job: 'job' }[name] ?? name;
-    return `${prefix}_0000000000000000000000`;
+    const prefixes: Record<string, string> = {
+      ...{ domain: 'dom', key: 'key', video: 'vid', upload: 'upl', job: 'job' },
+      ...{ endpoint: 'whe', delivery: 'del' },
+    };
+    return `${prefixes[name] ?? name}_0000000000000000000000`;
   });
 async function codeOf(route: RouteDefinition, tenant: Tenant, ask: Ask = {}): Promise<string> {
   const port = isInternal(route) ? 'internal:' : '';

@@ -53,6 +53,7 @@ describe('the OpenAPI document', () => {
       401: ['unauthorized'],
       403: expect.arrayContaining(['account_banned', 'insufficient_scope', 'plan_limit_reached']) as unknown,
       404: ['not_found'],
+      409: ['upload_closed'],
       415: ['unsupported_media_type'],
       422: ['invalid_request'],
       429: ['rate_limited'],

@@ -103,6 +103,9 @@ function operationOf(
       ...(route.query === undefined ? {} : { query: route.query }),
       ...(route.idempotent === true ? { header: z.object({ 'Idempotency-Key': idempotencyKey }) } : {}),
     },
+    ...(route.rawBody === undefined
+      ? {}
+      : { requestBody: { required: true, content: { '*/*': { schema: z.string() } } } }),
     ...(route.body === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }),

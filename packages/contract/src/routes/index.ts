@@ -1,11 +1,14 @@
+import { accountRoutes } from './account.ts';
 import { adminRoutes } from './admin.ts';
 import { apiKeyRoutes } from './api-keys.ts';
+import { demoRoutes } from './demo.ts';
 import { docsRoutes } from './docs.ts';
 import { domainRoutes } from './domains.ts';
 import { healthRoutes } from './health.ts';
 import { internalRoutes } from './internal.ts';
 import { playbackRoutes } from './playback.ts';
 import { projectRoutes } from './projects.ts';
+import { reportRoutes } from './reports.ts';
 import { uploadTokenRoutes } from './upload-tokens.ts';
 import { uploadRoutes } from './uploads.ts';
 import { videoRoutes } from './videos.ts';
@@ -26,6 +29,9 @@ export const routes = {
   ...videoRoutes,
   ...playbackRoutes,
   ...webhookRoutes,
+  ...reportRoutes,
+  ...demoRoutes,
+  ...accountRoutes,
   ...adminRoutes,
   ...internalRoutes,
 };

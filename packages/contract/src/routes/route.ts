@@ -30,6 +30,8 @@ export interface RouteDefinition {
   query?: z.ZodObject;
   /** JSON body; unknown fields are refused. */
   body?: z.ZodType;
+  /** Takes the bytes of a body as they come, in bytes at most; instead of `body`. */
+  rawBody?: { maxBytes: number };
   /** Takes an `Idempotency-Key`. */
   idempotent?: boolean;
   /** The one success answer; without `body` there is none. */
@@ -57,6 +59,10 @@ export const pathParameters = {
   endpointId: idOf('whe').meta({ description: 'Id of a webhook endpoint.' }),
   deliveryId: idOf('del').meta({ description: 'Id of a delivery.' }),
   uploadId: idOf('upl').meta({ description: 'Id of an upload.' }),
+  provider: z
+    .string()
+    .regex(/^[a-z][a-z0-9_-]{0,31}$/)
+    .meta({ description: 'Name of a provider.' }),
   code: z
     .string()
     .regex(/^[a-z][a-z0-9_]*$/)

@@ -8,7 +8,7 @@ import { sendJson, sendProblem, sendText } from './answer.ts';
 import { type Call, type ErrorTranslator, type Guard } from './call.ts';
 import { corsFor, type CorsOptions } from './cors.ts';
 import { discardRest } from './discard.ts';
-import { checkMediaType, ClientGoneError, hasBody, readJson } from './json-body.ts';
+import { checkMediaType, ClientGoneError, hasBody, readBytes, readJson } from './json-body.ts';
 import { observeRequests } from './observe.ts';
 import { parseTarget } from './request-url.ts';
 import { validate } from './validate.ts';
@@ -146,8 +146,13 @@ async function serve(
   const { method, headers } = request;
   await options.limitRate?.(request, state.path);
   const admission = await options.guard(route, { method, headers, params, log: state.log });
-  if (hasBody(request)) checkMediaType(request, admission.jsonOnly, route.body !== undefined);
+  if (hasBody(request) && route.rawBody === undefined)
+    checkMediaType(request, admission.jsonOnly, route.body !== undefined);
   const json = route.body === undefined ? undefined : await readJson(request, response);
+  const raw =
+    route.rawBody === undefined
+      ? Buffer.alloc(0)
+      : await readBytes(request, response, route.rawBody.maxBytes);
   const [query, body] = validate([
     { schema: route.query, value: state.query, root: 'query' },
     { schema: route.body, value: json, root: 'body' },
@@ -164,7 +169,7 @@ async function serve(
     leaving.signal,
     handler({
       ...admission.context,
-      ...{ params, query, body, json, headers, path: state.path },
+      ...{ params, query, body, json, raw, headers, path: state.path },
       method: route.method.toUpperCase(),
       requestId: state.requestId,
       log: state.log,

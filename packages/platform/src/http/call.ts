@@ -16,6 +16,8 @@ export interface Call<R extends RouteDefinition> {
   body: BodyOf<R>;
   /** The body as it came, before defaults: what an idempotency key is compared by. */
   json: unknown;
+  /** The bytes of the body, on routes with `rawBody`; empty without one. */
+  raw: Buffer;
   headers: IncomingHttpHeaders;
   /** Upper case; GET for a HEAD too. */
   method: string;

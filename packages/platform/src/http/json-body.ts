@@ -38,7 +38,7 @@ function parseContentType(value: string): { type: string; charset: string | null
  */
 export async function readJson(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
   if (!hasBody(request)) return undefined;
-  const bytes = await readBytes(request, response);
+  const bytes = await readBytes(request, response, maximumBytes);
   const value = parse(bytes);
   refuseUnstorable(value, '', 0);
   return value;
@@ -64,7 +64,16 @@ const invalidBody = (message: string): ProblemError =>
     errors: [{ path: 'body', message }],
   });
 
-function readBytes(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+/**
+ * Reads the body; empty when there is none.
+ * @throws ProblemError `invalid_request` when it has more bytes
+ */
+export function readBytes(
+  request: IncomingMessage,
+  response: ServerResponse,
+  maximumBytes: number,
+): Promise<Buffer> {
+  if (!hasBody(request)) return Promise.resolve(Buffer.alloc(0));
   const tooLarge = (): ProblemError => invalidBody(`is larger than ${maximumBytes} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > maximumBytes) return Promise.reject(tooLarge());
   // The client asked before sending; it was not answered until the request was worth reading.

@@ -143,6 +143,7 @@ const defaultConfig: ApiConfig = {
   UPLOAD_TOKEN_KEYS: parseKeySet(`u1:${'u'.repeat(32)}`),
   WEBHOOK_SECRET_KEYS: parseKeySet(`w1:${'w'.repeat(32)}`),
   WEBHOOKS_ALLOW_LOOPBACK: false,
+  BILLING_CALLBACK_SECRETS: new Map(),
   ADMIN_TOKEN: adminToken,
   INTERNAL_SECRET: internalSecret,
   DNS_SERVERS: [],
