@@ -3,12 +3,16 @@ import { withToken } from './addresses.ts';
 import { type Choices, type Engine, type EngineEvents, type Track } from './engine.ts';
 import { type TokenKeeper } from './token-keeper.ts';
 
-/** Requests for one file, repeats included, stay below ten: 1 + 4, on each of two qualities at most. */
-const maximumRepeats = 4;
+/** A file is asked for again this often, of each quality. */
+const maximumRepeats = 3;
 /** Requests that a token ran out under are made again with the next one. */
 const maximumTokenRepeats = 2;
 /** Holes that are jumped over before the video is given up. */
 const maximumSkips = 3;
+/** Seconds that are fetched ahead, however little they weigh: what is fetched counts as watched. */
+const ahead = 30;
+/** Seconds behind that stay, for a short way back. */
+const behind = 60;
 /** Seconds before a hole at which what is buffered counts as played to its end. */
 const holeEdge = 0.5;
 
@@ -27,6 +31,9 @@ export function createHlsEngine(
     // Media is fetched from the first play on: what nobody watches is not to count as watched.
     autoStartLoad: false,
     capLevelToPlayerSize: true,
+    maxBufferLength: ahead,
+    maxMaxBufferLength: ahead,
+    backBufferLength: behind,
     fragLoadPolicy: policy(20_000, keeper),
     playlistLoadPolicy: policy(10_000, keeper),
     manifestLoadPolicy: policy(10_000, keeper),
@@ -140,10 +147,10 @@ function createHoles(video: HTMLVideoElement, hls: Hls): Holes {
         const before = video.currentTime < frag.start - holeEdge && held(video.currentTime + holeEdge);
         if (before || video.seeking) return;
         for (const event of watched) video.removeEventListener(event, jump);
-        const behind = frag.start + frag.duration;
+        const end = frag.start + frag.duration;
         // The viewer may have gone elsewhere meanwhile.
-        if (video.currentTime > frag.start - 2 * holeEdge - frag.duration && video.currentTime < behind) {
-          video.currentTime = behind + 0.05;
+        if (video.currentTime > frag.start - 2 * holeEdge - frag.duration && video.currentTime < end) {
+          video.currentTime = end + 0.05;
         }
         hls.startLoad(video.currentTime);
       };

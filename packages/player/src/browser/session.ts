@@ -10,6 +10,12 @@ import { TokenKeeper } from './token-keeper.ts';
 
 /** A held or deleted video stops within about a minute: what is buffered would play on for longer than that. */
 const checkEveryMs = 15_000;
+/** A video that should play and does not for this long is not left with a spinner. */
+const stalledMs = 30_000;
+/** What passes by itself is tried again this often, and this many times in a row. */
+const tryAgainMs = 5_000;
+const maximumTries = 60;
+const passing: ReadonlySet<MessageKey> = new Set(['network_lost', 'state_unavailable']);
 
 export interface SessionEvents {
   onChoices(choices: Choices): void;
@@ -34,6 +40,9 @@ export class Session {
   #checkedAtMs = performance.now();
   #recovered = false;
   #worst: Trouble | null = null;
+  #last: Trouble | null = null;
+  #stalled: ReturnType<typeof setTimeout> | undefined;
+  #tries = 0;
 
   constructor(video: HTMLVideoElement, settings: PageSettings, events: SessionEvents) {
     const { videoId, embedder, token, expiresAtMs, nowMs } = settings;
@@ -70,12 +79,17 @@ export class Session {
     });
     video.addEventListener('pause', () => this.#embedder.tell({ event: 'pause' }));
     video.addEventListener('ended', () => this.#embedder.tell({ event: 'ended' }));
-    window.addEventListener('online', () => {
-      if (this.#problem === 'network_lost') void this.retry();
-    });
+    for (const event of ['waiting', 'seeking'] as const) video.addEventListener(event, () => this.#waits());
+    for (const event of ['playing', 'pause', 'ended', 'timeupdate'] as const) {
+      video.addEventListener(event, () => clearTimeout(this.#stalled));
+    }
     setInterval(() => {
       if (!video.paused && this.#problem === null) void this.#check();
     }, checkEveryMs);
+    setInterval(() => {
+      const again = this.#problem !== null && passing.has(this.#problem) && this.#tries++ < maximumTries;
+      if (again && document.visibilityState === 'visible') void this.retry();
+    }, tryAgainMs);
     this.#embedder.tell({ event: 'ready' });
   }
 
@@ -115,11 +129,21 @@ export class Session {
     return createNativeEngine(this.#video, this.#master, this.#keeper, events);
   }
 
+  #waits(): void {
+    clearTimeout(this.#stalled);
+    if (this.#video.paused) return;
+    this.#stalled = setTimeout(() => {
+      const status = this.#last?.status ?? 0;
+      this.#onTrouble({ kind: 'network', fatal: true, status, code: null });
+    }, stalledMs);
+  }
+
   #onTrouble(trouble: Trouble): void {
     if (this.#problem !== null) return;
+    this.#last = trouble;
     if (trouble.kind === 'unsupported') this.#fail('unsupported');
     else if (trouble.kind === 'media' && trouble.fatal) this.#recover();
-    else if (trouble.fatal || trouble.code !== null) {
+    else if (trouble.fatal || trouble.code !== null || trouble.status === 0) {
       this.#worst = this.#worst?.fatal === true ? this.#worst : trouble;
       void this.#check();
     }
@@ -147,8 +171,9 @@ export class Session {
     this.#worst = null;
     if (this.#problem !== null) return;
     if (verdict === 'unreachable') {
-      // What is buffered may play on meanwhile; the engine says when it has given up.
-      if (trouble?.fatal === true) this.#fail('network_lost');
+      // What is buffered plays on meanwhile.
+      const starved = !this.#video.paused && this.#video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA;
+      if (trouble?.fatal === true || starved) this.#fail('network_lost');
     } else if (verdict !== 'ok') await this.#refused(verdict.code, trouble);
     else if (trouble?.fatal === true) this.#stoppedThough(trouble);
   }
@@ -187,6 +212,8 @@ export class Session {
 
   #goOn(): void {
     this.#problem = null;
+    this.#last = null;
+    this.#tries = 0;
     this.#recovered = false;
     this.#events.onProblem(null);
     this.#engine?.start();

@@ -1,0 +1,70 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import { type AddressInfo } from 'node:net';
+import { createTestCertificate } from '@millrace/testing';
+
+/** A request that the browser made, and what came of it. */
+export interface Seen {
+  host: string;
+  path: string;
+  status: number;
+}
+
+/** What stands on every host but the CDN's. */
+export type Site = (host: string, path: string) => { type: string; body: string } | null;
+
+/** TLS for every host at one port: the CDN behind its own name, a test's pages behind all others. */
+export interface Front {
+  port: number;
+  /** SHA-256 of the certificate's key, in base64: what a browser is told to believe. */
+  spki: string;
+  seen: Seen[];
+  /** While true, requests for the CDN break off, as without a network. */
+  cut: boolean;
+  close(): Promise<void>;
+}
+
+export async function startFront(cdn: { host: string; url: string }, site: Site): Promise<Front> {
+  const { cert, key } = await createTestCertificate('DNS:*.example.net', 'DNS:*.example.com');
+  const handler = (incoming: IncomingMessage, response: ServerResponse): void => {
+    const { host = '' } = incoming.headers;
+    const path = incoming.url ?? '';
+    response.once('close', () => front.seen.push({ host, path, status: response.statusCode }));
+    if (host !== cdn.host) {
+      const page = site(host, path);
+      response.writeHead(page === null ? 404 : 200, { 'Content-Type': page?.type ?? 'text/plain' });
+      response.end(page?.body ?? '');
+    } else if (front.cut) incoming.socket.destroy();
+    else pass(incoming, response, cdn.url);
+  };
+  const server = createServer({ cert, key }, handler).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const spkiKey = new X509Certificate(cert).publicKey.export({ type: 'spki', format: 'der' });
+  const front: Front = {
+    port: (server.address() as AddressInfo).port,
+    spki: createHash('sha256').update(spkiKey).digest('base64'),
+    seen: [],
+    cut: false,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return front;
+}
+
+/** Hands a request on as it came, and the answer back. */
+function pass(incoming: IncomingMessage, response: ServerResponse, url: string): void {
+  const { hostname, port } = new URL(url);
+  const { method, url: path, rawHeaders: headers } = incoming;
+  const outgoing = request({ hostname, port, method, path, headers, agent: false }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
+    answer.pipe(response);
+  });
+  response.once('close', () => outgoing.destroy());
+  outgoing.once('error', () => response.destroy());
+  outgoing.end();
+}
