@@ -97,7 +97,7 @@ describe(`kill -9 at any moment (seed ${seed})`, () => {
     moments.map((moment) => [moment, round + 1] as const),
   ).flat();
   it.each(cases)(
-    'loses nothing acknowledged and ends the encode: killed when %s (round %i)',
+    'loses nothing acknowledged and ends the encode: killed when %s (round %i) [SVC-001, SVC-003]',
     async (moment) => {
       const { client, projectId, domain } = customer;
       const body = { fileName: 'clip.mp4', sizeBytes: clip.length, contentType: 'video/mp4' } as const;

@@ -59,7 +59,7 @@ describe('how it looks', () => {
       accent: document.getElementById('player').style.getPropertyValue('--accent'),
     })`);
 
-  it('is the service’s own, unless white label has another', async () => {
+  it('is the service’s own, unless white label has another [EMB-210, EMB-211]', async () => {
     const own = await look(await stage.open());
     expect(own).toEqual({ logo: expect.stringMatching(/^\.\.\/player\/logo-.*\.svg$/), accent: '' });
     await stage.harness.publish(

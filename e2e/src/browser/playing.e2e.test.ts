@@ -16,7 +16,7 @@ const segmentsOf = (quality: string): number =>
   stage.front.seen.filter(({ path }) => path.includes(`/${quality}/seg-`)).length;
 
 describe('the embed page in a frame on the token’s domain', () => {
-  it('plays, and time moves on', async () => {
+  it('plays, and time moves on [EMB-209]', async () => {
     const show = await stage.open();
     await show.play();
     await show.playsOn(2);
@@ -35,7 +35,7 @@ describe('the embed page in a frame on the token’s domain', () => {
     expect(stage.front.seen.find(({ path }) => path.includes('poster.jpg'))?.status).toBe(200);
   });
 
-  it('does nothing that its policy forbids, and asks nobody but the CDN', async () => {
+  it('does nothing that its policy forbids, and asks nobody but the CDN [EMB-205]', async () => {
     const complaints: string[] = [];
     stage.context.on('console', (message) => {
       if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
@@ -126,7 +126,7 @@ describe('the embed page in a frame on the token’s domain', () => {
 });
 
 describe('elsewhere', () => {
-  it('does not load in a frame on another domain', async () => {
+  it('does not load in a frame on another domain [EMB-202, EMB-203]', async () => {
     const show = await stage.open({ host: 'other.example.com' });
     await waitFor(() => stage.front.seen.find(({ path }) => path.startsWith('/e/')));
     const [, frame] = show.page.frames();
@@ -136,7 +136,7 @@ describe('elsewhere', () => {
     expect(stage.front.seen.some(({ path }) => path.startsWith('/v/'))).toBe(false);
   });
 
-  it('does not load there either when the page sends no referrer: the browser keeps to frame-ancestors', async () => {
+  it('does not load there either when the page sends no referrer: the browser keeps to frame-ancestors [EMB-203]', async () => {
     const show = await stage.open({ host: 'other.example.com', referrerPolicy: 'no-referrer' });
     await waitFor(() => stage.front.seen.find(({ path }) => path.startsWith('/e/')));
     const [, frame] = show.page.frames();
@@ -145,7 +145,7 @@ describe('elsewhere', () => {
     expect(stage.front.seen.some(({ path }) => path.startsWith('/v/'))).toBe(false);
   });
 
-  it('plays on its own domain though the page sends no referrer', async () => {
+  it('plays on its own domain though the page sends no referrer [EMB-202]', async () => {
     const show = await stage.open({ referrerPolicy: 'no-referrer' });
     await show.play();
   });

@@ -24,7 +24,7 @@ const aboutAMinute = 60_000;
 
 describe('a video that may not play any more', () => {
   it.each(['held', 'deleted'] as const)(
-    'stops when it is %s, says why, and goes on after that',
+    'stops when it is %s, says why, and goes on after that [CDN-310]',
     async (state) => {
       const show = await stage.open();
       await show.play();
@@ -59,7 +59,7 @@ describe('a video that may not play any more', () => {
 });
 
 describe('a page that is refused', () => {
-  it('says that the video is on hold, and plays once it is not', async () => {
+  it('says that the video is on hold, and plays once it is not [EMB-201]', async () => {
     await stage.setState('held');
     const show = await stage.open();
     await show.says(/This video is on hold/);
@@ -80,7 +80,7 @@ describe('a page that is refused', () => {
     await show.play();
   });
 
-  it('says that the token has expired, and plays with the one that its page hands over', async () => {
+  it('says that the token has expired, and plays with the one that its page hands over [EMB-201]', async () => {
     const { token } = stage.token(0);
     await stage.harness.clock.advance(10);
     const show = await stage.open({ token });

@@ -61,7 +61,7 @@ describe('verifyWebhook', () => {
     expect(verified.data).toEqual({ test: true });
   });
 
-  it('refuses JSON that was written again: the bytes count', () => {
+  it('refuses JSON that was written again: the bytes count [SIG-006]', () => {
     expect(codeOf({ body: JSON.stringify(event, null, 1) })).toBe('signature_mismatch');
   });
 
@@ -80,7 +80,7 @@ describe('verifyWebhook', () => {
     [301, 'timestamp_out_of_range'],
     [-300, 'verified'],
     [-301, 'timestamp_out_of_range'],
-  ])('of a signature %d s old says %s', (seconds, code) => {
+  ])('of a signature %d s old says %s [SIG-004, SIG-005]', (seconds, code) => {
     expect(codeOf({ now: new Date((at + seconds) * 1000) })).toBe(code);
   });
 

@@ -127,7 +127,7 @@ describe('claimTask', () => {
     expect(new Set(ids).size).toBe(20);
   });
 
-  it('never runs more jobs of an account at once than its plan allows, though its running jobs go on', async () => {
+  it('never runs more jobs of an account at once than its plan allows, though its running jobs go on [LIM-112]', async () => {
     const account = await seedAccount(db, { planId: 'free' });
     for (let i = 0; i < 5; i++) await queueJob(account);
     const claims = await Promise.all(Array.from({ length: 10 }, () => claim()));
@@ -248,7 +248,7 @@ describe('leases and fences', () => {
     expect(await mustClaim()).toMatchObject({ id: task.id, fence: task.fence + 1, losses: 0, failures: 0 });
   });
 
-  it('moves a task to the large class after three losses and fails the video after three more', async () => {
+  it('moves a task to the large class after three losses and fails the video after three more [ENC-018]', async () => {
     const { videoId } = await queueJob(await seedAccount(db));
     const classes: string[] = [];
     for (;;) {
@@ -264,7 +264,7 @@ describe('leases and fences', () => {
 });
 
 describe('failTask', () => {
-  it('fails the video at once for bad input, with its code, one event and no open work', async () => {
+  it('fails the video at once for bad input, with its code, one event and no open work [VID-105]', async () => {
     const { videoId, tasks } = await plannedJob(await seedAccount(db));
     const failure = { code: 'unsupported_codec', message: 'No decoder.' } as const;
     expect(
@@ -283,7 +283,7 @@ describe('failTask', () => {
     expect(await claim()).toBeNull();
   });
 
-  it('retries what ffmpeg did with a wait, and gives upload seconds back when it gives up', async () => {
+  it('retries what ffmpeg did with a wait, and gives upload seconds back when it gives up [LIM-105, ENC-018]', async () => {
     const account = await seedAccount(db);
     const { videoId, tasks } = await plannedJob(account);
     const usage = () =>
@@ -364,7 +364,7 @@ describe('failTask', () => {
     expect((await since()).since).not.toBe(first.since);
   });
 
-  it('charges upload seconds for a file that is to blame, and does not count our own outages', async () => {
+  it('charges upload seconds for a file that is to blame, and does not count our own outages [LIM-105]', async () => {
     const account = await seedAccount(db);
     const { tasks } = await plannedJob(account);
     const task = tasks[0];
@@ -402,7 +402,7 @@ describe('finishing', () => {
     }
   });
 
-  it('switches the record to the finished encode and leaves the losers to the sweep', async () => {
+  it('switches the record to the finished encode and leaves the losers to the sweep [VID-104]', async () => {
     const { videoId, tasks } = await plannedJob(await seedAccount(db));
     const lost = await openAttemptPrefix(db, attemptOf(tasks[0]));
     await expireLease(tasks[0]);
@@ -446,7 +446,7 @@ describe('finishing', () => {
     expect(await one(`select count(*) from events where type = 'video.ready'`)).toEqual({ count: 1 });
   });
 
-  it('ends an encode of a video that was deleted meanwhile: no finish, no prefix, no event', async () => {
+  it('ends an encode of a video that was deleted meanwhile: no finish, no prefix, no event [VID-117]', async () => {
     const { videoId, tasks } = await plannedJob(await seedAccount(db));
     const prefix = await openAttemptPrefix(db, attemptOf(tasks[0]));
     await db.transaction((tx) =>
@@ -471,7 +471,7 @@ describe('finishing', () => {
     expect(await finish(tasks[0])).toBe('lost');
   });
 
-  it('survives deleting and finishing at once, again and again, in one of two whole outcomes', async () => {
+  it('survives deleting and finishing at once, again and again, in one of two whole outcomes [VID-117]', async () => {
     for (let round = 0; round < 20; round++) {
       const { videoId, tasks } = await plannedJob(await seedAccount(db));
       await Promise.all([
@@ -499,7 +499,7 @@ describe('finishing', () => {
 });
 
 describe('finishPlan', () => {
-  it('fails a video that does not fit the upload limit, removes its original and charges nothing', async () => {
+  it('fails a video that does not fit the upload limit, removes its original and charges nothing [VID-106, LIM-103]', async () => {
     const account = await seedAccount(db, { planId: 'free' });
     const first = await queueJob(account);
     expect(await finishPlan(db, await mustClaim(), somePlan(14_400_000))).toBe('done');
@@ -520,7 +520,7 @@ describe('finishPlan', () => {
     expect(rows).toEqual([{ videoId: second.videoId }]);
   });
 
-  it('accepts exactly what is left of a limit', async () => {
+  it('accepts exactly what is left of a limit [LIM-103]', async () => {
     const account = await seedAccount(db, { planId: 'free' });
     await queueJob(account);
     expect(await finishPlan(db, await mustClaim(), somePlan(14_400_000))).toBe('done');
@@ -530,7 +530,7 @@ describe('finishPlan', () => {
     expect(await finishPlan(db, await mustClaim(), somePlan(3_600_000))).toBe('done');
   });
 
-  it('accepts a source as long as the plan takes, and none that is longer', async () => {
+  it('accepts a source as long as the plan takes, and none that is longer [LIM-102]', async () => {
     const account = await seedAccount(db, { planId: 'free' });
     await queueJob(account);
     expect(await finishPlan(db, await mustClaim(), somePlan(14_400_000))).toBe('done');
@@ -546,7 +546,7 @@ describe('finishPlan', () => {
     expect(message).toContain('may be 14400 s long');
   });
 
-  it('lets only as many of an account through at once as fit', async () => {
+  it('lets only as many of an account through at once as fit [LIM-104]', async () => {
     const account = await seedAccount(db, { planId: 'starter' });
     for (let i = 0; i < 4; i++) await queueJob(account);
     const tasks = [await mustClaim(), await mustClaim(), await mustClaim(), await mustClaim()];

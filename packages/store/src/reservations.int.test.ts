@@ -49,7 +49,7 @@ async function used(): Promise<{ stored: number; upload: number } | undefined> {
 }
 
 describe('what a video holds of the limits', () => {
-  it('is stored seconds while it is processing, ready or held, and upload seconds for the period', async () => {
+  it('is stored seconds while it is processing, ready or held, and upload seconds for the period [LIM-106, LIM-107]', async () => {
     expect(await used()).toEqual({ stored: 7_000, upload: 7_000 });
     await move({ type: 'encoding_finished' });
     await move({ type: 'hold_placed', legal: false, reason: null });
@@ -59,14 +59,14 @@ describe('what a video holds of the limits', () => {
   });
 
   it.each(['invalid_file', 'unsupported_codec', 'no_video_track', 'plan_limit_reached'] as const)(
-    'frees the stored seconds only when it fails with %s',
+    'frees the stored seconds only when it fails with %s [LIM-105]',
     async (code) => {
       await move(failed(code));
       expect(await used()).toEqual({ stored: 0, upload: 7_000 });
     },
   );
 
-  it('frees both when encoding failed by our fault, once, also when it is deleted after', async () => {
+  it('frees both when encoding failed by our fault, once, also when it is deleted after [LIM-105]', async () => {
     await move(failed('encoding_failed'));
     expect(await used()).toEqual({ stored: 0, upload: 0 });
     await move({ type: 'customer_delete' });

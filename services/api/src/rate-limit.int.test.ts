@@ -20,7 +20,7 @@ const times = async (n: number, ask: () => Promise<Answer>): Promise<number[]> =
   codes(await Promise.all(Array.from({ length: n }, ask))).sort();
 
 describe('the limit of requests', () => {
-  it('is exact over a minute and all of /v1, and says when to come back', async () => {
+  it('is exact over a minute and all of /v1, and says when to come back [RAT-004, RAT-005]', async () => {
     const me = await limited({ API_RATE_PER_MINUTE: 5 });
     const get = `GET /v1/projects/${me.projectId}`;
     expect(await times(4, () => api.ask(get, { bearer: me.full }))).toEqual([200, 200, 200, 200]);
@@ -37,7 +37,7 @@ describe('the limit of requests', () => {
     expect((await api.ask(get, { bearer: me.full })).status).toBe(200);
   });
 
-  it('counts neither preflights nor what is outside of /v1', async () => {
+  it('counts neither preflights nor what is outside of /v1 [RAT-003]', async () => {
     const me = await limited({ API_RATE_PER_MINUTE: 1 });
     const path = `/v1/projects/${me.projectId}/uploads`;
     const headers = { origin: 'https://a.example', 'access-control-request-method': 'POST' };
@@ -46,7 +46,7 @@ describe('the limit of requests', () => {
     expect((await api.ask(`GET /v1/projects/${me.projectId}`, { bearer: me.full })).status).toBe(200);
   });
 
-  it('refuses with the headers that let a page read the code', async () => {
+  it('refuses with the headers that let a page read the code [CRS-003, CRS-004]', async () => {
     const me = await limited({ API_RATE_PER_MINUTE: 1 });
     const start = (): Promise<Answer> =>
       api.ask(`POST /v1/projects/${me.projectId}/uploads`, {
@@ -59,7 +59,7 @@ describe('the limit of requests', () => {
     expect(headers.get('access-control-expose-headers')).toContain('Retry-After');
   });
 
-  it('is the client’s own, as the trusted proxies saw it, IPv6 by /64', async () => {
+  it('is the client’s own, as the trusted proxies saw it, IPv6 by /64 [RAT-006, RAT-007]', async () => {
     await limited({ API_RATE_PER_MINUTE: 1, TRUSTED_PROXIES: 1 });
     const ask = async (client: string): Promise<number> =>
       (await api.ask('GET /v1/nothing', from(client))).status;
@@ -72,13 +72,13 @@ describe('the limit of requests', () => {
     expect(await ask('2001:db8:1:2::1')).toBe(404);
   });
 
-  it('does not believe the client’s own word without a trusted proxy', async () => {
+  it('does not believe the client’s own word without a trusted proxy [RAT-007]', async () => {
     await limited({ API_RATE_PER_MINUTE: 1 });
     expect((await api.ask('GET /v1/nothing', from('198.51.100.1'))).status).toBe(404);
     expect((await api.ask('GET /v1/nothing', from('198.51.100.2'))).status).toBe(429);
   });
 
-  it('is one over all replicas', async () => {
+  it('is one over all replicas [RAT-005]', async () => {
     const me = await limited({ API_RATE_PER_MINUTE: 10 });
     const replica = createApi({ ...api.deps });
     await replica.start(new AbortController().signal);
@@ -99,7 +99,7 @@ describe('the limit of requests', () => {
     }
   });
 
-  it('lets requests through when they cannot be counted', async () => {
+  it('lets requests through when they cannot be counted [RAT-008]', async () => {
     await limited({ API_RATE_PER_MINUTE: 1 });
     await api.store.query('alter table rate_windows rename to rate_windows_away');
     expect(await times(3, () => api.ask('GET /v1/nothing'))).toEqual([404, 404, 404]);

@@ -172,7 +172,7 @@ async function decode(track: DeliveryTrack): Promise<{ frames: number; firstSeco
 }
 
 describe('an encode', () => {
-  it('makes a clip ready, with an index whose bytes decode', async () => {
+  it('makes a clip ready, with an index whose bytes decode [VID-104, VID-004]', async () => {
     const source = await clip('clip.mp4', ...pictures(8, '1280x720'), ...tone(8), ...fast, '-c:a', 'aac');
     const videoId = await upload(source);
     await startEncoder();
@@ -272,7 +272,7 @@ describe('sources that cannot be encoded', () => {
     ['a still picture', 'no_video_track', () => clip('still.png', ...pictures(1), '-frames:v', '1')],
   ];
 
-  it('fail with the right code, a message, one event, and no object', async () => {
+  it('fail with the right code, a message, one event, and no object [VID-105, ENC-014, ENC-017]', async () => {
     const uploads = [];
     for (const [name, code, make] of tests) uploads.push({ name, code, videoId: await upload(await make()) });
     await startEncoder();
@@ -286,7 +286,7 @@ describe('sources that cannot be encoded', () => {
     }
   });
 
-  it('fail when their content is not what the upload token was bound to', async () => {
+  it('fail when their content is not what the upload token was bound to [UPT-227]', async () => {
     const videoId = await upload(await short());
     await db.query(
       `insert into uploads (id, video_id, project_id, account_id, object_key, store_upload_id, state,
@@ -300,7 +300,7 @@ describe('sources that cannot be encoded', () => {
 });
 
 describe('trouble', () => {
-  it('plays silent when the sound cannot be decoded, and says so in the report', async () => {
+  it('plays silent when the sound cannot be decoded, and says so in the report [ENC-011]', async () => {
     const real = createFfmpegProcess();
     const videoId = await upload(await clip('loud.mp4', ...pictures(2, '320x180'), ...tone(2), ...fast));
     await startEncoder(
@@ -349,7 +349,7 @@ describe('trouble', () => {
     expect(await eventsOf(videoId)).toEqual(['video.ready']);
   });
 
-  it('stops at once when the video is deleted, and leaves no object and no event', async () => {
+  it('stops at once when the video is deleted, and leaves no object and no event [VID-117]', async () => {
     const paced = pacedProcess();
     const videoId = await upload(await long());
     await startEncoder({ ENCODER_LEASE_MS: '600' }, { process: paced });

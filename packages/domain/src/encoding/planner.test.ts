@@ -77,11 +77,14 @@ describe('the picture of a plan', () => {
     ['three quarters', matrix(0, -one, one, 0), 270, false, [720, 1280]],
     ['mirrored', matrix(-one, 0, 0, one), 0, true, [1280, 720]],
     ['a matrix of zeros', matrix(0, 0, 0, 0), 0, false, [1280, 720]],
-  ] as const)('is turned by the display matrix: %s', (_, video, rotation, mirrored, [width, height]) => {
-    expect(manifestOf({ video }).video).toMatchObject({
-      ...{ rotation, mirrored, displayWidth: width, displayHeight: height },
-    });
-  });
+  ] as const)(
+    'is turned by the display matrix: %s [ENC-001]',
+    (_, video, rotation, mirrored, [width, height]) => {
+      expect(manifestOf({ video }).video).toMatchObject({
+        ...{ rotation, mirrored, displayWidth: width, displayHeight: height },
+      });
+    },
+  );
 
   it.each([
     ['64:45', 720, 576, [1024, 576]],
@@ -89,10 +92,13 @@ describe('the picture of a plan', () => {
     ['8:9', 720, 480, [640, 480]],
     ['0:1', 720, 480, [720, 480]],
     ['100:1', 720, 480, [720, 480]],
-  ] as const)('has its pixels made square: %s', (sample_aspect_ratio, width, height, [shown, tall]) => {
-    const { video } = manifestOf({ frames: { width, height, sample_aspect_ratio } });
-    expect([video.displayWidth, video.displayHeight]).toEqual([shown, tall]);
-  });
+  ] as const)(
+    'has its pixels made square: %s [ENC-001]',
+    (sample_aspect_ratio, width, height, [shown, tall]) => {
+      const { video } = manifestOf({ frames: { width, height, sample_aspect_ratio } });
+      expect([video.displayWidth, video.displayHeight]).toEqual([shown, tall]);
+    },
+  );
 
   it.each([
     ['progressive, whatever the header says', { interlaced_frame: 0 }, 'tt', 'none'],
@@ -106,7 +112,7 @@ describe('the picture of a plan', () => {
     ['bottom first', { interlaced_frame: 1, top_field_first: 1 }, 'bb', 'bff'],
     ['top first by the decoder alone', { interlaced_frame: 1, top_field_first: 1 }, 'unknown', 'tff'],
     ['bottom first by the decoder alone', { interlaced_frame: 1, top_field_first: 0 }, 'unknown', 'bff'],
-  ])('is deinterlaced: %s', (_, frames, field_order, deinterlace) => {
+  ])('is deinterlaced: %s [ENC-008]', (_, frames, field_order, deinterlace) => {
     const manifest = manifestOf({ frames, video: { field_order } });
     expect(manifest.video.deinterlace).toBe(deinterlace);
     expect(codes(manifest).includes('deinterlaced')).toBe(deinterlace !== 'none');
@@ -120,13 +126,13 @@ describe('the picture of a plan', () => {
     ['RGB', { pix_fmt: 'gbrp' }, 'gbr', 'pc', 'none'],
     ['HLG', { color_transfer: 'arib-std-b67', color_space: 'bt2020nc' }, 'bt2020nc', 'tv', 'hlg'],
     ['PQ', { color_transfer: 'smpte2084', color_space: 'bt2020nc' }, 'bt2020nc', 'tv', 'pq'],
-  ])('is read in its own colours: %s', (_, frames, colourMatrix, range, toneMap) => {
+  ])('is read in its own colours: %s [ENC-009]', (_, frames, colourMatrix, range, toneMap) => {
     const manifest = manifestOf({ frames });
     expect(manifest.video).toMatchObject({ colour: { matrix: colourMatrix, range }, toneMap });
     expect(codes(manifest).includes('tone_mapped')).toBe(toneMap !== 'none');
   });
 
-  it('has its alpha laid over black, by a decoder that reads it', () => {
+  it('has its alpha laid over black, by a decoder that reads it [ENC-010]', () => {
     const manifest = manifestOf({ video: { codec_name: 'vp9', tags: { alpha_mode: '1' } } });
     expect(manifest.video).toMatchObject({ alpha: true, decoder: 'libvpx-vp9', pixelFormat: 'yuva420p' });
     expect(codes(manifest)).toContain('alpha_flattened');
@@ -316,7 +322,7 @@ describe('the sound of a plan', () => {
     expect(graph.startsWith(from === null ? '[0:1]' : '[0:0]')).toBe(true);
   });
 
-  it('that is the only one and cannot be decoded leaves the video silent, and says so', () => {
+  it('that is the only one and cannot be decoded leaves the video silent, and says so [ENC-011]', () => {
     const manifest = manifestOf({ audio: [{ codec_name: undefined }] });
     expect(manifest.audio).toEqual([]);
     expect(codes(manifest)).toContain('sound_undecodable');
@@ -338,7 +344,7 @@ describe('the verdict on a source', () => {
     ['an unknown codec', { video: { codec_name: undefined } }, 'unsupported_codec no_decodable_video'],
     ['no picture that decodes', { frames: { stream_index: 9 } }, 'invalid_file corrupt'],
     ['pictures too large', { frames: { width: 20_000 } }, 'invalid_file unsupported_dimensions'],
-  ])('%s: %s', (_, source, expected) => {
+  ])('%s: %s [ENC-014, ENC-015, ENC-017]', (_, source, expected) => {
     const planned = plan(source);
     expect(planned.ok ? 'ready' : `${planned.code} ${planned.kind}`).toBe(expected);
   });

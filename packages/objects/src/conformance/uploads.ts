@@ -206,7 +206,7 @@ export function uploadTests(current: () => ObjectStoreHarness): void {
   });
 
   describe('a part URL', () => {
-    it('takes a bare PUT with any content type, and shows its ETag to any origin', async () => {
+    it('takes a bare PUT with any content type, and shows its ETag to any origin [UPL-210, UPL-212]', async () => {
       const upload = await begin();
       const url = await presign(store(), upload, 1);
       const origin = 'https://customer.example';
@@ -227,7 +227,7 @@ export function uploadTests(current: () => ObjectStoreHarness): void {
       expect(preflight.headers.get('access-control-allow-headers')?.toLowerCase()).toMatch(/content-type|\*/);
     });
 
-    it('binds part, upload, key and method', async () => {
+    it('binds part, upload, key and method [UPL-004]', async () => {
       const upload = await begin();
       const other = await begin();
       const url = await presign(store(), upload, 1);

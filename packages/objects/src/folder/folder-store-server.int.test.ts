@@ -70,7 +70,7 @@ function raw(text: string | Buffer, until?: string): Promise<string> {
 }
 
 describe('expiry and signature', () => {
-  it('an expired URL is refused by name, from its very instant', async () => {
+  it('an expired URL is refused by name, from its very instant [UPL-003]', async () => {
     const url = await urlOf(60);
     await clock.advance(59_999);
     expect((await put(url, 'in time')).status).toBe(200);
@@ -97,7 +97,7 @@ describe('expiry and signature', () => {
 });
 
 describe('what is not a part', () => {
-  it.each(['GET', 'HEAD', 'POST', 'DELETE', 'PATCH'])('%s is not allowed', async (method) => {
+  it.each(['GET', 'HEAD', 'POST', 'DELETE', 'PATCH'])('%s is not allowed [UPL-213]', async (method) => {
     const response = await fetch(await urlOf(), { method });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'PUT, OPTIONS']);
     await response.arrayBuffer();
@@ -140,7 +140,7 @@ describe('what is not a part', () => {
 });
 
 describe('CORS', () => {
-  it('allows PUT with any header from any origin, and no other method', async () => {
+  it('allows PUT with any header from any origin, and no other method [UPL-211]', async () => {
     const url = await urlOf();
     const ask = (method: string): Promise<Response> =>
       fetch(url, {

@@ -39,7 +39,7 @@ describe('part URLs', () => {
     }
   });
 
-  it('expire at their instant', async () => {
+  it('expire at their instant [UPL-003]', async () => {
     const moving = createManualClock(new Date('2030-01-01T00:59:59.999Z'));
     const urls = createPartUrls({ publicUrl: () => 'http://127.0.0.1:9', keys, clock: moving });
     expect(urls.verify(path)).toEqual(target);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => dns.close());
 
 describe('with servers given', () => {
-  it('joins the strings of one record and keeps records apart', async () => {
+  it('joins the strings of one record and keeps records apart [DOM-211]', async () => {
     dns.set('one.example', 'TXT', [['tok', 'en']]);
     dns.set('two.example', 'TXT', ['tok', 'en']);
     expect(await direct.look('one.example')).toEqual({ kind: 'answered', values: ['token'] });
@@ -21,7 +21,7 @@ describe('with servers given', () => {
     expect(two).toEqual({ kind: 'answered', values: expect.arrayContaining(['tok', 'en']) as unknown });
   });
 
-  it('asks again over TCP when the answer is truncated', async () => {
+  it('asks again over TCP when the answer is truncated [DOM-212]', async () => {
     const long = Array.from({ length: 15 }, (_, i) => `${i} `.padEnd(250, 'x'));
     dns.set('long.example', 'TXT', [...long, 'svc-verify=1']);
     const answer = await direct.look('long.example');
@@ -92,7 +92,7 @@ describe('at the zone’s own servers', () => {
   });
   afterAll(() => Promise.all([resolver.close(), first.close(), second.close()]));
 
-  it('asks the closest zone’s server and not the resolver', async () => {
+  it('asks the closest zone’s server and not the resolver [DOM-210]', async () => {
     resolver.set('_svc-verify.deep.zone.example', 'TXT', ['stale']);
     first.set('_svc-verify.deep.zone.example', 'TXT', ['fresh']);
     expect(await zone.look('_svc-verify.deep.zone.example')).toEqual({ kind: 'answered', values: ['fresh'] });

@@ -9,7 +9,7 @@ describe('clientIp', () => {
     ['more than there are', '198.51.100.1', 3, '198.51.100.1'],
     ['an empty header', '', 1, '10.0.0.9'],
     ['no header', null, 1, '10.0.0.9'],
-  ])('when %s', (_what, forwardedFor, trusted, expected) => {
+  ])('when %s [RAT-007]', (_what, forwardedFor, trusted, expected) => {
     expect(clientIp('10.0.0.9', forwardedFor, trusted)).toBe(expected);
   });
 });
@@ -24,7 +24,7 @@ describe('clientNetwork', () => {
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['not an address', 'not an address'],
-  ])('of %s is %s', (address, network) => {
+  ])('of %s is %s [RAT-006]', (address, network) => {
     expect(clientNetwork(address)).toBe(network);
   });
 });

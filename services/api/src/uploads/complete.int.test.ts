@@ -206,7 +206,7 @@ describe('completing more than once', () => {
 });
 
 describe('a real size over a limit', () => {
-  it('is 403; the video is failed, the event told, the file left to the sweep [VID-103, UPL-235]', async () => {
+  it('is 403; the video is failed, the event told, the file left to the sweep [VID-103, UPL-235, LIM-102]', async () => {
     const { upload, parts } = await sent(bench, me, [2_000]);
     await bench.api.operator.setPlan({ accountId: me.accountId, planId: 'starter' });
     await bench.api.store.query(`update plans set max_file_bytes = 1999 where id = 'starter'`);

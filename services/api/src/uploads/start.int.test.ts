@@ -115,7 +115,7 @@ describe('a refused start', () => {
     await leavesNothing();
   });
 
-  it('over the plan’s file size is 403 and names the size [UPL-207]', async () => {
+  it('over the plan’s file size is 403 and names the size [UPL-207, LIM-102]', async () => {
     me = await createTenant(bench.api, 'free');
     const { status, problem } = await start(bench, me, { sizeBytes: 5 * GiB + 1 });
     expect([status, problem.code]).toEqual([403, 'plan_limit_reached']);

@@ -66,7 +66,7 @@ const mine = (claims: readonly Claim[], { id }: Pick<WebhookEndpoint, 'id'>): Cl
   claims.filter(({ endpointId }) => endpointId === id);
 
 describe('creating a webhook endpoint', () => {
-  it('answers it with its signing secret, which nothing shows again', async () => {
+  it('answers it with its signing secret, which nothing shows again [WHE-001, WHE-201, WHE-208]', async () => {
     const { status, body } = await create();
     expect([status, { ...body, id: '', createdAt: '' }]).toEqual([
       201,
@@ -95,7 +95,7 @@ describe('creating a webhook endpoint', () => {
     ['an unknown event', { events: ['video.ready', 'video.deleted'] }, 'events[1]'],
     ['an event twice', { events: ['video.ready', 'video.ready'] }, 'events'],
     ['an unknown field', { secret: 'mine' }, 'secret'],
-  ])('with %s is 400 and names the field', async (_what, body, at) => {
+  ])('with %s is 400 and names the field [WHE-203, WHE-207]', async (_what, body, at) => {
     const { status, problem } = await create(body);
     expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([400, 'invalid_request', at]);
   });
@@ -170,7 +170,7 @@ describe('creating a webhook endpoint', () => {
       'https:\\\\a.example',
     ],
     'https://hooks.example.com\n/',
-  ])('at %j is 400', async (url) => {
+  ])('at %j is 400 [WHE-203, WHE-205, WHE-220]', async (url) => {
     const { status, problem } = await create({ url });
     expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([400, 'invalid_request', 'url']);
     expect((await ask<{ data: unknown[] }>('GET ')).body.data).toEqual([]);
@@ -179,12 +179,12 @@ describe('creating a webhook endpoint', () => {
   it.each([
     ...['https://hooks.example.com:8443/a?b=c', 'https://8.8.8.8/', 'https://[2606:4700::1111]:443/'],
     ...['HTTPS://HOOKS.example.com', 'https://bücher.example/', 'https://no-such-name.example/'],
-  ])('at %j is accepted, and kept as it was written', async (url) => {
+  ])('at %j is accepted, and kept as it was written [WHE-204, WHE-206]', async (url) => {
     const { status, body } = await create({ url });
     expect([status, body.url]).toEqual([201, url]);
   });
 
-  it('at a name that leads inside is 400', async () => {
+  it('at a name that leads inside is 400 [WHE-221]', async () => {
     api.dns.set('inside.example.com', 'A', ['10.0.0.1']);
     api.dns.set('half.example.com', 'A', ['93.184.216.34', '127.0.0.1']);
     api.dns.set('public.example.com', 'A', ['93.184.216.34']);
@@ -193,7 +193,7 @@ describe('creating a webhook endpoint', () => {
     expect((await create({ url: 'https://public.example.com/' })).status).toBe(201);
   });
 
-  it('is refused from the sixth on, also at the same time, and possible again after a delete', async () => {
+  it('is refused from the sixth on, also at the same time, and possible again after a delete [WHE-202]', async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => create()));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 201, 201, 403, 403, 403]);
     expect(refusal(await create())).toEqual([403, 'endpoint_limit_reached']);
@@ -239,7 +239,7 @@ describe('webhook endpoints', () => {
     expect([session.status, ...refusal(playback)]).toEqual([200, 403, 'insufficient_scope']);
   });
 
-  it('once deleted are gone, and what waited has failed', async () => {
+  it('once deleted are gone, and what waited has failed [WHD-104, WHE-209]', async () => {
     const { body } = await create();
     await fanOut(await event());
     expect((await ask(`DELETE /${body.id}`)).status).toBe(204);
@@ -254,7 +254,7 @@ describe('webhook endpoints', () => {
 });
 
 describe('fan-out', () => {
-  it('goes to the endpoints of the project that want the type, once however often it is told', async () => {
+  it('goes to the endpoints of the project that want the type, once however often it is told [EVT-010]', async () => {
     const { body: ready } = await create({ events: ['video.ready'] });
     const { body: held } = await create({ events: ['video.held'] });
     const other = await createTenant(api);
@@ -270,7 +270,7 @@ describe('fan-out', () => {
     expect(rows).toEqual([]);
   });
 
-  it('is decided when the event is created, however late it is told', async () => {
+  it('is decided when the event is created, however late it is told [EVT-011]', async () => {
     const before = await event('video.ready', me, `clock_timestamp() - interval '1 second'`);
     const { body } = await create();
     expect(await fanOut(before)).toBe(0);
@@ -283,7 +283,7 @@ describe('fan-out', () => {
 });
 
 describe('the delivery log', () => {
-  it('says what is known of each delivery, newest first, page by page', async () => {
+  it('says what is known of each delivery, newest first, page by page [WHE-214]', async () => {
     const { body } = await create();
     const events: string[] = [];
     for (let n = 0; n < 5; n++) {
@@ -308,7 +308,7 @@ describe('the delivery log', () => {
     expect(refusal(await ask(`GET /${body.id}/deliveries${query}`))).toEqual([400, 'invalid_request']);
   });
 
-  it('refuses the cursor of another endpoint', async () => {
+  it('refuses the cursor of another endpoint [PAG-006]', async () => {
     const [{ body: one }, { body: two }] = [await create(), await create()];
     for (let n = 0; n < 2; n++) await fanOut(await event());
     const { nextCursor } = await log(one.id, '?limit=1');
@@ -320,7 +320,7 @@ describe('the delivery log', () => {
 });
 
 describe('a test event', () => {
-  it('is queued for one endpoint, whatever that subscribes to', async () => {
+  it('is queued for one endpoint, whatever that subscribes to [WHE-212, WHE-213, EVT-005]', async () => {
     const [{ body: one }, { body: two }] = [
       await create({ events: ['video.held'] }),
       await create({ events: ['webhook.test'] }),
@@ -348,7 +348,7 @@ describe('redelivering', () => {
     ask<WebhookDelivery>(`POST /${endpoint.id}/deliveries/${id}/redeliver`);
 
   it.each(['delivered', 'failed'] as const)(
-    'one that has %s makes a new one of the same event',
+    'one that has %s makes a new one of the same event [WHE-216, WHE-217]',
     async (status) => {
       const { body: endpoint } = await create();
       const first = await deliver(endpoint);
@@ -366,7 +366,7 @@ describe('redelivering', () => {
     },
   );
 
-  it('one that waits makes it due now', async () => {
+  it('one that waits makes it due now [WHE-218]', async () => {
     const { body: endpoint } = await create();
     const first = await deliver(endpoint);
     await api.store.query(
@@ -379,7 +379,7 @@ describe('redelivering', () => {
     expect(mine(await claim(), endpoint).map(({ deliveryId }) => deliveryId)).toEqual([first.id]);
   });
 
-  it('one in flight is 409', async () => {
+  it('one in flight is 409 [WHE-219]', async () => {
     const { body: endpoint } = await create();
     const first = await deliver(endpoint);
     expect(mine(await claim(), endpoint)).toHaveLength(1);
@@ -395,7 +395,7 @@ describe('redelivering', () => {
 });
 
 describe('rotating a signing secret', () => {
-  it('answers a new one, which waiting deliveries have at once', async () => {
+  it('answers a new one, which waiting deliveries have at once [WHE-210, WHE-211, WHE-003]', async () => {
     const { body: endpoint } = await create();
     await ask(`POST /${endpoint.id}/test`);
     const { status, body } = await ask<WebhookEndpoint>(`POST /${endpoint.id}/rotate-secret`);
@@ -406,7 +406,7 @@ describe('rotating a signing secret', () => {
     expect(openWebhookSecret(claimed?.secret ?? '', endpoint.id, keys)).toBe(body.signingSecret);
   });
 
-  it('returns when attempts that were begun before have ended, and waits for no others', async () => {
+  it('returns when attempts that were begun before have ended, and waits for no others [WHE-211]', async () => {
     const { body: endpoint } = await create();
     await ask(`POST /${endpoint.id}/test`);
     const old = mine(await claim(), endpoint);
@@ -433,7 +433,7 @@ describe('rotating a signing secret', () => {
 });
 
 describe('the log and the bodies of events', () => {
-  it('are kept for 30 days, and longer while something waits', async () => {
+  it('are kept for 30 days, and longer while something waits [WHE-215]', async () => {
     const { body: endpoint } = await create();
     const age = async (eventId: string, interval: string): Promise<void> => {
       await api.store.query(

@@ -38,7 +38,7 @@ describe('a file that names others', () => {
   });
   afterAll(() => bench.close());
 
-  it.each(names)('%s: fails, and nothing is opened', async (name) => {
+  it.each(names)('%s: fails, and nothing is opened [ENC-019]', async (name) => {
     const videoId = await bench.submit(Buffer.from(contentOf(name)));
     expect(await bench.result(videoId)).toMatchObject({
       status: 'failed',
@@ -63,7 +63,7 @@ describe('the limits on what ffmpeg opens, should such a file get past its first
     await objects.close();
   });
 
-  it.each(names)('%s: is refused, and nothing is opened', async (name) => {
+  it.each(names)('%s: is refused, and nothing is opened [ENC-019]', async (name) => {
     await objects.objects.put('videos/vid_1/original/source', Buffer.from(contentOf(name)));
     const source = await reader.open('videos/vid_1/original/source');
     for (const args of [probeArgs(source.url), scanArgs(source.url)]) {

@@ -29,7 +29,7 @@ export function describeCases(
   });
 
   it.each(cases.map((media) => [media.family, media.file, media.why, media] as const))(
-    '%s: %s (%s)',
+    '%s: %s (%s) [ENC-003, ENC-005, ENC-012]',
     async (_family, file, _why, media) => {
       const result = await bench.result(videoIds.get(file) ?? '');
       const expected = media.expect.find(({ outcome }) => outcome === result.status);

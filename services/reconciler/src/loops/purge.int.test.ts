@@ -63,7 +63,7 @@ describe('purging objects', () => {
       `update object_prefixes set purged_at = purged_at - interval '25 hours' where purged_at is not null`,
     );
 
-  it('deletes every object under a tombstoned prefix, over several pages, and no other', async () => {
+  it('deletes every object under a tombstoned prefix, over several pages, and no other [VID-111]', async () => {
     await doom('gone');
     for (let i = 0; i < 5; i++) await objects.put(`gone/${i}`, Buffer.from('x'));
     await objects.put('gonebutnot/0', Buffer.from('x'));
