@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { ConfigError, createLogger, loadConfig, type Logger } from '@millrace/platform';
 import { type Embedded, startEmbedded } from './compose/embedded.ts';
 import { embeddedConfig } from './config.ts';
+import { dataFolder } from './data-folder/location.ts';
 import { PostgresError } from './postgres/index.ts';
 
 const usage = 'usage: npm start -- [--data DIR] [--ready-file FILE] [--dev]';
@@ -51,7 +52,7 @@ function readFlags(args: readonly string[]): { dataDir: string; dev: boolean; re
     });
     const readyFile = values['ready-file'];
     return {
-      dataDir: resolve(values.data ?? '.millrace'),
+      dataDir: dataFolder(values.data),
       dev: values.dev ?? false,
       ...(readyFile === undefined ? {} : { readyFile: resolve(readyFile) }),
     };

@@ -1,8 +1,8 @@
-import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ProblemError } from '@millrace/contract';
 import { createLogger, type Logger } from '@millrace/platform';
-import { openRecord, type Record } from '../compose/record.ts';
+import { openRecord, type OpenRecord } from '../compose/record.ts';
+import { dataFolder } from '../data-folder/location.ts';
 import { readRunFile } from '../data-folder/run-file.ts';
 import { PostgresError, startPostgres } from '../postgres/index.ts';
 import { type Command, CommandUsageError, commands, type Flags } from './commands.ts';
@@ -64,7 +64,7 @@ function parseCall(args: readonly string[]): Call | 'help' {
   }
   const { data, json, ...flags } = values;
   return {
-    dataDir: resolve(typeof data === 'string' ? data : '.millrace'),
+    dataDir: dataFolder(typeof data === 'string' ? data : undefined),
     json: json === true,
     command,
     values: positionals,
@@ -88,8 +88,8 @@ function parseFlags(command: Command, args: string[]): { values: Flags; position
 }
 
 async function runCommand({ dataDir, command, values, flags }: Call, logger: Logger): Promise<unknown> {
-  let opened: { record: Record; close(): Promise<void> } | undefined;
-  const record = async (): Promise<Record> => (opened ??= await openDataFolder(dataDir, logger)).record;
+  let opened: { record: OpenRecord; close(): Promise<void> } | undefined;
+  const record = async (): Promise<OpenRecord> => (opened ??= await openDataFolder(dataDir, logger)).record;
   try {
     return await command.run({ dataDir, record, logger }, values, flags);
   } finally {
@@ -101,7 +101,7 @@ async function runCommand({ dataDir, command, values, flags }: Call, logger: Log
 async function openDataFolder(
   dataDir: string,
   logger: Logger,
-): Promise<{ record: Record; close(): Promise<void> }> {
+): Promise<{ record: OpenRecord; close(): Promise<void> }> {
   const running = readRunFile(dataDir);
   if (running) {
     const record = await openRecord(running.connectionString, logger).catch(() => null);

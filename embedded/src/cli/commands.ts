@@ -3,14 +3,14 @@ import { replayDead } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { type Logger, systemClock } from '@millrace/platform';
 import { accountUsage } from '@millrace/store';
-import { type Record } from '../compose/record.ts';
+import { type OpenRecord } from '../compose/record.ts';
 import { changeDevTxt } from '../dev/dev-zone.ts';
 
 /** What a command works on. */
 interface CommandContext {
   dataDir: string;
   /** Opens the record of the data folder, of the running service or by itself, at the first use. */
-  record: () => Promise<Record>;
+  record: () => Promise<OpenRecord>;
   logger: Logger;
 }
 

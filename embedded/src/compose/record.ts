@@ -4,14 +4,14 @@ import { type Logger } from '@millrace/platform';
 import { createDatabase, type Database, migrate } from '@millrace/store';
 
 /** The record and the bus over one PostgreSQL. */
-export interface Record {
+export interface OpenRecord {
   store: Database;
   bus: PostgresBus;
   close(): Promise<void>;
 }
 
 /** Brings the schema and topics up to date and opens the record and the bus. */
-export async function openRecord(connectionString: string, logger: Logger): Promise<Record> {
+export async function openRecord(connectionString: string, logger: Logger): Promise<OpenRecord> {
   const applied = await migrate(connectionString);
   if (applied.length > 0) logger.info({ applied }, 'database migrated');
   const store = createDatabase({ connectionString, max: 24, logger });

@@ -17,7 +17,7 @@ import {
 import { createReconciler, reconcilerConfig } from '@millrace/reconciler';
 import { type EmbeddedConfig } from '../config.ts';
 import { type Secrets } from '../data-folder/secrets.ts';
-import { type Record } from './record.ts';
+import { type OpenRecord } from './record.ts';
 
 /** What the services of one process share. */
 export interface ServiceSetDeps {
@@ -28,7 +28,7 @@ export interface ServiceSetDeps {
   ports: { api: number; internal: number; cdn: number };
   urls: { api: string; cdn: string; docs: string };
   connectionString: string;
-  record: Record;
+  record: OpenRecord;
   objects: FolderObjectStore;
   /** `host:port` of the development DNS server. */
   dns: string | undefined;

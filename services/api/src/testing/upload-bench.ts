@@ -53,7 +53,15 @@ export async function createUploadBench(): Promise<UploadBench> {
   port.number = server.port;
   const hooks: StoreHooks = {};
   const objects = withHooks(store, hooks);
-  const api = await createTestApi({ objects });
+  const closeStore = async (): Promise<void> => {
+    await server.stop();
+    await store.close();
+    await rm(root, { recursive: true });
+  };
+  const api = await createTestApi({ objects }).catch(async (error: unknown) => {
+    await closeStore();
+    throw error;
+  });
   return {
     api,
     objects,
@@ -62,10 +70,7 @@ export async function createUploadBench(): Promise<UploadBench> {
       (await everything((after) => store.listUploads(after))).map((each) => each.uploadId),
     storedObjects: () => everything((after) => store.list('', after)),
     close: async () => {
-      await api.close();
-      await server.stop();
-      await store.close();
-      await rm(root, { recursive: true });
+      await api.close().finally(closeStore);
     },
   };
 }
