@@ -25,7 +25,7 @@ export interface JobPlan {
 /**
  * Ends a plan task: under the account's lock checks the limits against the measured length, charges it, and
  * inserts the job's tasks. Over a limit the video is `failed` with `plan_limit_reached` and its original goes
- * (contract, "Uploads"; decisions.md "Videos, holds, plans").
+ * (contract LIM-103, LIM-105).
  */
 export const finishPlan = (
   db: Database,

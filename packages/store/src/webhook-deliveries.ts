@@ -23,7 +23,7 @@ const columns = `d.id, d.event_id as "eventId", v.type as "eventType", d.created
 const from = 'from webhook_deliveries d join events v on v.id = d.event_id';
 const now = `date_trunc('milliseconds', clock_timestamp())`;
 
-/** One row of the delivery log (decisions "Webhooks"). */
+/** One row of the delivery log (contract WHD-001). */
 export const deliveryResource = (row: DeliveryRow): WebhookDelivery => ({
   ...row,
   createdAt: row.createdAt.toISOString(),
@@ -118,7 +118,7 @@ async function mustRead(tx: Transaction, id: string): Promise<DeliveryRow> {
 }
 
 /**
- * Sends a delivery's event once more (decisions "Webhooks"): one that waits becomes due now; one that is over gets
+ * Sends a delivery's event once more (contract WHE-216 to WHE-219): one that waits becomes due now; one that is over gets
  * a new delivery of the same event and the same bytes.
  * @throws ProblemError `not_found`, `delivery_in_progress`
  */
@@ -151,7 +151,7 @@ export async function redeliver(
   }
 }
 
-/** How long the log and the bodies of events are kept (decisions "Webhooks"). */
+/** How long the log and the bodies of events are kept (contract WHE-215). */
 const kept = `interval '30 days'`;
 
 /**

@@ -9,7 +9,7 @@ import { z } from 'zod';
 /** A fraction in lowest terms with a positive denominator: `[30000, 1001]`. */
 export type Rational = readonly [number, number];
 
-/** Families of containers that are read; everything else is refused (decisions.md "Encoding"). */
+/** Families of containers that are read; everything else is refused (contract ENC-013). */
 export const sourceContainers = ['mp4', 'matroska', 'mpegts', 'mpegps', 'avi', 'flv'] as const;
 export type SourceContainer = (typeof sourceContainers)[number];
 

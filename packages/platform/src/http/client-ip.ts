@@ -15,7 +15,7 @@ export function clientIp(remoteAddress: string, forwardedFor: string | null, tru
 const networkGroups = 4;
 
 /**
- * Who counts as one client (decisions "Accounts"): an IPv4 address, the /64 of an IPv6 one. An address that cannot
+ * Who counts as one client (contract RAT-006): an IPv4 address, the /64 of an IPv6 one. An address that cannot
  * be read stands for itself.
  */
 export function clientNetwork(address: string): string {

@@ -131,7 +131,7 @@ async function makeVideo(making: Making): Promise<Made> {
   throw sourceTrouble({ code: failure.code, message: failure.message }, failure.kind);
 }
 
-/** Sound that cannot be decoded is left out: the video plays silent (decisions.md "Encoding"). */
+/** Sound that cannot be decoded is left out: the video plays silent (contract ENC-011). */
 async function makeSound(making: Making): Promise<Made> {
   const { manifest, options } = making;
   const { index } = making.context.task;
