@@ -40,12 +40,19 @@ const fragments = (flags: string): string[] => [
  */
 const timeArgs = (manifest: EncodeManifest): string[] => (manifest.discontinuous ? [] : ['-copyts']);
 
-/** So that sound and picture tasks straighten a jumping clock alike, each reads the other's packets too. */
+/** Later than any video ends. */
+const secondsBehind = 1_000_000;
+
+/**
+ * So that sound and picture tasks straighten a jumping clock alike, each reads the other's packets too. Their copy
+ * is stamped behind all else: ffmpeg (5.1) reads on for the output that is furthest behind, and would make all
+ * pictures that fill a gap of the other at once, in memory.
+ */
 const companionArgs = (manifest: EncodeManifest): string[] =>
   manifest.discontinuous
     ? [
         ...[manifest.video.stream, ...manifest.audio.map((a) => a.stream)].flatMap((s) => ['-map', `0:${s}`]),
-        ...['-c', 'copy', '-f', 'null', '-'],
+        ...['-c', 'copy', '-bsf', `setts=ts=TS+${secondsBehind}/TB`, '-f', 'null', '-'],
       ]
     : [];
 

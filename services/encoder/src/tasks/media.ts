@@ -17,6 +17,7 @@ import {
 } from '@millrace/domain';
 import { type Metrics } from '@millrace/platform';
 import { type FinishOutcome, finishTask } from '@millrace/store';
+import { readCmafFile } from '../cmaf/cmaf-file.ts';
 import { type OpenSource } from '../source/block-reader.ts';
 import { patiently } from '../work/patience.ts';
 import { sourceTrouble } from '../work/trouble.ts';
@@ -139,11 +140,22 @@ async function makeSound(making: Making): Promise<Made> {
   const command = audioTaskArgs(manifest, index, options);
   const copied = copy === null ? null : await run(making, copy);
   const ran = copied?.ok === false ? copied : await run(making, command);
-  if (ran.ok) return { command, copy, made: true, notes: damage(ran, 'sound') };
-  if (!isUndecodableSound(ran.stderr)) throw ran.error ?? new Error('ffmpeg failed');
+  if (ran.ok && (await isSound(making, command))) {
+    return { command, copy, made: true, notes: damage(ran, 'sound') };
+  }
+  if (!ran.ok && !isUndecodableSound(ran.stderr)) throw ran.error ?? new Error('ffmpeg failed');
   making.context.logger.info({ stderr: ran.stderr }, 'sound cannot be decoded');
   const text = 'The sound could not be decoded and was left out: the video plays without it.';
   return { command, made: false, notes: [{ code: 'sound_undecodable', text }] };
+}
+
+/**
+ * Whether there is sound in what ffmpeg wrote. Where none of it decodes, or all of it lies before presentation
+ * zero, ffmpeg (5.1) ends well all the same, with a silence that does not begin at zero.
+ */
+async function isSound({ options }: Making, { outputs }: TaskCommand): Promise<boolean> {
+  const { fragments } = await readCmafFile(path.join(options.outputDir, outputs[0]?.file ?? ''));
+  return fragments[0]?.startTicks === 0;
 }
 
 /** The poster, from the asked place or else from the start; a video that gives none plays without. */
