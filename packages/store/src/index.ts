@@ -137,6 +137,7 @@ export {
   createEndpoint,
   deleteEndpoint,
   endpointResource,
+  failOrphanedDeliveries,
   findEndpoint,
   listEndpoints,
   replaceSecret,

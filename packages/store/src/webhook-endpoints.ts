@@ -113,6 +113,9 @@ export async function deleteEndpointsOf(tx: Transaction, projectId: string): Pro
   await deleteWhere(tx, 'project_id = $1', [projectId]);
 }
 
+/** What a delete fails at once; the rest is failed later (`failOrphanedDeliveries`), so that a delete is never long. */
+const failedAtOnce = 10_000;
+
 /** The rows stay as long as their deliveries; their secrets have no use any more. */
 async function deleteWhere(tx: Transaction, where: string, values: readonly string[]): Promise<number> {
   const { rows } = await tx.query<{ id: string }>(
@@ -120,14 +123,39 @@ async function deleteWhere(tx: Transaction, where: string, values: readonly stri
      where ${where} and deleted_at is null returning id`,
     values,
   );
-  await tx.query(
-    `update webhook_deliveries set status = 'failed', next_attempt_at = null,
-       last_error = 'the endpoint was deleted'
-     where endpoint_id = any ($1) and status = 'pending'`,
-    [rows.map(({ id }) => id)],
-  );
+  if (rows.length > 0) await failWaiting(tx, ids(rows), failedAtOnce);
   return rows.length;
 }
+
+async function failWaiting(db: Queryable, endpointIds: readonly string[], limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `update webhook_deliveries set status = 'failed', next_attempt_at = null,
+       last_error = 'the endpoint was deleted'
+     where id in (select id from webhook_deliveries
+                  where endpoint_id = any ($1) and status = 'pending' limit $2)
+       and status = 'pending'`,
+    [endpointIds, limit],
+    'endpoint-fail-waiting',
+  );
+  return rowCount;
+}
+
+/**
+ * Fails what still waits for endpoints that are deleted, a batch; nothing of it is ever sent.
+ * @returns how many deliveries that were
+ */
+export async function failOrphanedDeliveries(db: Queryable, limit = 10_000): Promise<number> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from webhook_endpoints e
+     where deleted_at is not null
+       and exists (select from webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending')`,
+    [],
+    'endpoints-with-orphans',
+  );
+  return rows.length === 0 ? 0 : failWaiting(db, ids(rows), limit);
+}
+
+const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
 
 /**
  * Replaces the signing secret, for waiting deliveries too. Attempts that were begun before may still go out with

@@ -6,6 +6,7 @@ import {
   type Database,
   expireRows,
   expireUploads,
+  failOrphanedDeliveries,
   purgeWebhookLog,
   reapExpiredLeases,
   repairJobs,
@@ -46,21 +47,30 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     },
     purgeLoop(deps),
     orphanUploadsLoop({ store, objects, now }),
-    { name: 'purge-webhook-log', everyMs: 60 * second, run: (signal) => forgetOldWebhooks(deps, signal) },
+    {
+      name: 'fail-orphaned-deliveries',
+      everyMs: 5 * second,
+      run: (signal) => inBatches(signal, () => failOrphanedDeliveries(store)),
+    },
+    {
+      name: 'purge-webhook-log',
+      everyMs: 60 * second,
+      run: (signal) => inBatches(signal, () => purgeWebhookLog(store)),
+    },
     { name: 'expire-rows', everyMs: hour, run: () => expireRows(store) },
     ...(deps.chores ?? []),
   ];
 }
 
-/** Batch after batch, so that no statement is long however much a day brings. */
-async function forgetOldWebhooks({ store }: LoopDeps, signal: AbortSignal): Promise<number> {
-  let forgotten = 0;
+/** Batch after batch, so that no statement is long however much there is. */
+async function inBatches(signal: AbortSignal, batch: () => Promise<number>): Promise<number> {
+  let total = 0;
   while (!signal.aborted) {
-    const batch = await purgeWebhookLog(store);
-    if (batch === 0) break;
-    forgotten += batch;
+    const count = await batch();
+    if (count === 0) break;
+    total += count;
   }
-  return forgotten;
+  return total;
 }
 
 /** Completions whose caller died: the store says how they ended (design, rule 10). */

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Bus } from '@millrace/bus';
+import { type ObjectStore } from '@millrace/objects';
+import { silentLogger, systemClock } from '@millrace/platform';
+import { createDatabase, type Database, deleteEndpoint } from '@millrace/store';
+import { createTestDatabase, seedAccount, type SeededAccount } from '@millrace/testing';
+import { allLoops } from './all.ts';
+
+describe('the loops of webhooks', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+  let store: Database;
+  let account: SeededAccount;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    store = createDatabase({ connectionString: database.connectionString, logger: silentLogger });
+    account = await seedAccount(store);
+  });
+  afterAll(async () => {
+    await store.close();
+    await database.drop();
+  });
+
+  const run = async (name: string): Promise<number> => {
+    // These two need nothing but the record.
+    const others = { bus: {} as Bus, objects: {} as ObjectStore, clock: systemClock, logger: silentLogger };
+    const loop = allLoops({ store, ...others }).find((each) => each.name === name);
+    if (loop === undefined) throw new Error(`there is no loop ${name}`);
+    return loop.run(new AbortController().signal);
+  };
+  /** An endpoint for which `count` events of an age wait. */
+  const seed = async (endpointId: string, count: number, age: string): Promise<void> => {
+    const { accountId, projectId } = account;
+    await store.query(
+      `insert into webhook_endpoints (id, project_id, url, events, secret, created_at)
+       values ($1, $2, 'https://hooks.example.com/', '{video.ready}', 's', now())`,
+      [endpointId, projectId],
+    );
+    await store.query(
+      `insert into events (id, type, account_id, project_id, body, created_at)
+       select 'evt_' || $1 || n, 'video.ready', $2, $3, '{}', now() - $5::interval from generate_series(1, $4) n`,
+      [endpointId, accountId, projectId, count, age],
+    );
+    await store.query(
+      `insert into webhook_deliveries (id, endpoint_id, event_id, created_at, next_attempt_at)
+       select 'del_' || $1 || n, $1, 'evt_' || $1 || n, now() - $3::interval, now() from generate_series(1, $2) n`,
+      [endpointId, count, age],
+    );
+  };
+  const deliveries = async (endpointId: string): Promise<unknown[]> => {
+    const { rows } = await store.query(
+      `select status, count(*) from webhook_deliveries where endpoint_id = $1 group by status order by status`,
+      [endpointId],
+    );
+    return rows;
+  };
+
+  it('fail the rest of what waited for a deleted endpoint, and touch no other [WHD-104]', async () => {
+    await seed('whe_gone', 10_003, '1 minute');
+    await seed('whe_here', 1, '1 minute');
+    await store.transaction((tx) =>
+      deleteEndpoint(tx, { projectId: account.projectId, endpointId: 'whe_gone' }),
+    );
+    expect(await deliveries('whe_gone')).toEqual([
+      { status: 'failed', count: 10_000 },
+      { status: 'pending', count: 3 },
+    ]);
+    expect(await run('fail-orphaned-deliveries')).toBe(3);
+    expect(await deliveries('whe_gone')).toEqual([{ status: 'failed', count: 10_003 }]);
+    expect(await deliveries('whe_here')).toEqual([{ status: 'pending', count: 1 }]);
+    expect(await run('fail-orphaned-deliveries')).toBe(0);
+  });
+
+  it('forget all of the log that is 30 days old in one run, however much it is [WHE-215]', async () => {
+    await seed('whe_old', 2_500, '30 days 1 minute');
+    await seed('whe_young', 1, '29 days 23 hours');
+    await store.query(
+      `update webhook_deliveries set status = 'failed', next_attempt_at = null
+       where endpoint_id in ('whe_old', 'whe_young')`,
+    );
+    expect(await run('purge-webhook-log')).toBe(5_000);
+    expect(await deliveries('whe_old')).toEqual([]);
+    expect(await deliveries('whe_young')).toEqual([{ status: 'failed', count: 1 }]);
+    const { rows } = await store.query(`select id from events where id like 'evt_whe_old%'`);
+    expect(rows).toEqual([]);
+  });
+});
