@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { verifyWebhook, WebhookVerificationError, type WebhookToVerify } from './verify-webhook.ts';
 
@@ -98,6 +99,15 @@ describe('verifyWebhook', () => {
     ` ${genuine.signature ?? ''}`,
   ])('refuses the header %j', (signature) => {
     expect(codeOf({ signature })).toBe('signature_malformed');
+  });
+
+  it('refuses when its clock tells no time', () => {
+    expect(codeOf({ now: new Date(Number.NaN) })).toBe('timestamp_out_of_range');
+  });
+
+  it('has no use for an empty secret, with which anybody could sign', () => {
+    const signature = `t=${at},v1=${createHmac('sha256', '').update(`${at}.`).update(body).digest('hex')}`;
+    expect(() => verifyWebhook({ ...genuine, secret: '', signature })).toThrow(TypeError);
   });
 
   it.each(['{', '[]', '{"id":"evt_1"}'])('says when the genuine body %j is no event', (text) => {
