@@ -40,3 +40,4 @@ export {
 export { signWebhook } from './webhook-signature.ts';
 export { newWebhookSecret, openWebhookSecret, sealWebhookSecret } from './webhook-secret.ts';
 export { breakerPause } from './endpoint-breaker.ts';
+export { joinSegments } from './watched-segments.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Bus } from '@millrace/bus';
+import { type Bus, type Subscription } from '@millrace/bus';
 import { type ObjectStore } from '@millrace/objects';
 import {
   type Clock,
@@ -16,6 +16,7 @@ import { lead } from './leader.ts';
 import { allLoops } from './loops/all.ts';
 import { type ReconcileLoop, repeat } from './loops/loop.ts';
 import { relayLoop } from './relay/relay-loop.ts';
+import { consumeUsage } from './usage/consume-usage.ts';
 
 export interface ReconcilerDeps {
   config: ReconcilerConfig;
@@ -35,7 +36,8 @@ const leaseName = 'reconciler';
 
 /**
  * Makes the world match the record: relays the outbox, beats the heart of the playback state, and runs every
- * reconcile loop — in one process at a time, the holder of the `reconciler` lease.
+ * reconcile loop — in one process at a time, the holder of the `reconciler` lease. Watched time is taken in by every
+ * process.
  */
 export function createReconciler(deps: ReconcilerDeps): Service {
   const { store, clock, logger, metrics } = deps;
@@ -45,6 +47,7 @@ export function createReconciler(deps: ReconcilerDeps): Service {
   let supervisor: LoopSupervisor | undefined;
   let listener: Listener | undefined;
   let election: Promise<void> | undefined;
+  let usage: Subscription | undefined;
 
   const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
     const relay = relayLoop({ ...deps, bell }, { lease: leaseName, epoch });
@@ -62,6 +65,7 @@ export function createReconciler(deps: ReconcilerDeps): Service {
     start: async () => {
       await store.query('select 1');
       listener = listen({ ...deps }, 'millrace_outbox', () => bell.ring());
+      usage = await consumeUsage(deps);
       const { RECONCILER_LEASE_MS: ttlMs } = deps.config;
       election = lead(
         { store, clock, logger, lease: leaseName, holder: randomUUID(), ttlMs },
@@ -71,6 +75,7 @@ export function createReconciler(deps: ReconcilerDeps): Service {
     },
     stop: async () => {
       stopping.abort();
+      await usage?.close();
       await election;
       await listener?.close();
     },

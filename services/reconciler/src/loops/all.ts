@@ -1,6 +1,6 @@
 import { type Bus } from '@millrace/bus';
 import { type ObjectStore } from '@millrace/objects';
-import { type Clock, type Logger } from '@millrace/platform';
+import { type Clock, type Logger, type Metrics } from '@millrace/platform';
 import {
   abandonedCompletions,
   type Database,
@@ -14,6 +14,7 @@ import {
   resolveCompleting,
 } from '@millrace/store';
 import { heartbeatLoop } from './heartbeats.ts';
+import { limitsLoops } from './limits.ts';
 import { type ReconcileLoop } from './loop.ts';
 import { orphanUploadsLoop, purgeLoop } from './purge.ts';
 
@@ -23,6 +24,7 @@ export interface LoopDeps {
   objects: ObjectStore;
   clock: Clock;
   logger: Logger;
+  metrics: Metrics;
   /** Chores of the adapters in use, such as pruning the bus log. */
   chores?: readonly ReconcileLoop[];
 }
@@ -58,6 +60,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
       run: (signal) => inBatches(signal, () => purgeWebhookLog(store)),
     },
     { name: 'expire-rows', everyMs: hour, run: () => expireRows(store) },
+    ...limitsLoops(deps),
     ...(deps.chores ?? []),
   ];
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Bus } from '@millrace/bus';
 import { type ObjectStore } from '@millrace/objects';
-import { silentLogger, systemClock } from '@millrace/platform';
+import { createMetrics, silentLogger, systemClock } from '@millrace/platform';
 import { createDatabase, type Database, deleteEndpoint } from '@millrace/store';
 import { createTestDatabase, seedAccount, type SeededAccount } from '@millrace/testing';
 import { allLoops } from './all.ts';
@@ -22,7 +22,14 @@ describe('the loops of webhooks', () => {
 
   const run = async (name: string): Promise<number> => {
     // These two need nothing but the record.
-    const others = { bus: {} as Bus, objects: {} as ObjectStore, clock: systemClock, logger: silentLogger };
+    const metrics = createMetrics({ service: 'reconciler' });
+    const others = {
+      bus: {} as Bus,
+      objects: {} as ObjectStore,
+      clock: systemClock,
+      logger: silentLogger,
+      metrics,
+    };
     const loop = allLoops({ store, ...others }).find((each) => each.name === name);
     if (loop === undefined) throw new Error(`there is no loop ${name}`);
     return loop.run(new AbortController().signal);
