@@ -6,7 +6,7 @@ import { type AddressInfo } from 'node:net';
 import { createTestCertificate } from '@millrace/testing';
 
 /** A request that the browser made, and what came of it. */
-export interface Seen {
+interface Seen {
   host: string;
   path: string;
   status: number;

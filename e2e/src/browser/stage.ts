@@ -11,10 +11,10 @@ export const cdnHost = 'cdn.example.net';
 const filmSeconds = 60;
 
 /** What the customer's page does about its player's requests for a token. */
-export type Answerer = (() => Record<string, unknown> | null) | null;
+type Answerer = (() => Record<string, unknown> | null) | null;
 
 /** A message that the customer's page got from its frame. */
-export interface Heard {
+interface Heard {
   origin: string;
   data: Record<string, unknown>;
 }
@@ -57,7 +57,7 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   /** Where the page stands; the token's domain unless told. */
   host?: string;
   token?: string;

@@ -127,11 +127,8 @@ async function writeCache(folder: string, files: PlayerFiles): Promise<void> {
 /** Hash of the sources and of the versions of what they are built with. */
 async function hashOfSources(): Promise<string> {
   const require = createRequire(import.meta.url);
-  const sources = [
-    'build.ts',
-    'texts.ts',
-    ...(await readdir(browser)).sort().map((name) => join('browser', name)),
-  ];
+  const inBrowser = (await readdir(browser)).filter((name) => !name.endsWith('.test.ts')).sort();
+  const sources = ['build.ts', 'texts.ts', ...inBrowser.map((name) => join('browser', name))];
   const paths = [
     ...sources.map((name) => join(source, name)),
     ...['hls.js/package.json', 'esbuild/package.json'].map((name) => require.resolve(name)),

@@ -25,7 +25,7 @@ const linksIn = (playlist: string): string[] => [
 ];
 
 describe('a walk from the master playlist', () => {
-  it('reaches every file with the same token and nothing without it [SVC-002, CDN-201, CDN-202]', async () => {
+  it('reaches every file with the same token and nothing without it [SVC-002, CDN-202, UPL-214]', async () => {
     const token = harness.token();
     const seen = new Map<string, Answer>();
     const walk = async (path: string): Promise<void> => {

@@ -10,7 +10,7 @@ export interface FreshToken {
 export type TokenReason = 'expiring' | 'expired';
 
 /** What the embedding page hears (docs/player.md). */
-export type PlayerEvent =
+type PlayerEvent =
   { event: 'ready' | 'play' | 'pause' | 'ended' | 'token_renewed' } | { event: 'error'; code: string };
 
 /** The page that frames the player, spoken with by `postMessage` as docs/player.md describes. */

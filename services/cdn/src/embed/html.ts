@@ -7,8 +7,7 @@ const escapes: Record<string, string> = {
 };
 
 /** Text as it stands between tags or within a quoted attribute. */
-export const escapeHtml = (text: string): string =>
-  text.replaceAll(/[&<>"']/g, (sign) => escapes[sign] ?? sign);
+const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => escapes[sign] ?? sign);
 
 /** Text that is markup already, and is not escaped again. */
 class Markup {
