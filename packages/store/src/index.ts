@@ -101,6 +101,7 @@ export {
 export { type AuditEntry, writeAudit } from './audit.ts';
 export {
   addDomain,
+  domainsToCheck,
   domainResource,
   type DomainRow,
   findDomain,
@@ -146,10 +147,10 @@ export {
   deliveryResource,
   fanOutEvent,
   listDeliveries,
-  purgeWebhookLog,
   queueTestEvent,
   redeliver,
 } from './webhook-deliveries.ts';
+export { purgeWebhookLog } from './webhook-purge.ts';
 export {
   attemptsUnderWay,
   type AttemptResult,

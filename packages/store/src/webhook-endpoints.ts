@@ -141,10 +141,10 @@ async function failWaiting(db: Queryable, endpointIds: readonly string[], limit:
 }
 
 /**
- * Fails what still waits for endpoints that are deleted, a batch; nothing of it is ever sent.
+ * Fails what still waits for endpoints that are deleted, in batches; nothing of it is ever sent.
  * @returns how many deliveries that were
  */
-export async function failOrphanedDeliveries(db: Queryable, limit = 10_000): Promise<number> {
+export async function failOrphanedDeliveries(db: Queryable, signal: AbortSignal): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
     `select id from webhook_endpoints e
      where deleted_at is not null
@@ -152,7 +152,13 @@ export async function failOrphanedDeliveries(db: Queryable, limit = 10_000): Pro
     [],
     'endpoints-with-orphans',
   );
-  return rows.length === 0 ? 0 : failWaiting(db, ids(rows), limit);
+  let failed = 0;
+  let batch = rows.length;
+  while (batch > 0 && !signal.aborted) {
+    batch = await failWaiting(db, ids(rows), failedAtOnce);
+    failed += batch;
+  }
+  return failed;
 }
 
 const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);

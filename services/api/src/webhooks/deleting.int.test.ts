@@ -100,6 +100,7 @@ describe('a deleted endpoint', () => {
       [id, interval],
     );
   };
+  const purge = (): Promise<number> => purgeWebhookLog(api.store, new AbortController().signal);
   const known = async (): Promise<string[]> => {
     const { rows } = await api.store.query<{ id: string }>(
       'select id from webhook_endpoints where project_id = $1',
@@ -120,13 +121,13 @@ describe('a deleted endpoint', () => {
     await age(old, '30 days 1 minute');
     await age(logged, '30 days 1 minute');
     await age(young, '29 days');
-    expect(await purgeWebhookLog(api.store)).toBe(1);
+    expect(await purge()).toBe(1);
     expect(await known()).toEqual([young.id, logged.id, alive.id].sort());
     const { rows } = await api.store.query(
       'select endpoint_id as id from webhook_breakers where endpoint_id = any ($1)',
       [[old.id, young.id]],
     );
     expect(rows).toEqual([{ id: young.id }]);
-    expect(await purgeWebhookLog(api.store)).toBe(0);
+    expect(await purge()).toBe(0);
   });
 });

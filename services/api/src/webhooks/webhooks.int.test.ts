@@ -219,7 +219,7 @@ describe('creating a webhook endpoint', () => {
 });
 
 describe('webhook endpoints', () => {
-  it('belong to their project', async () => {
+  it('belong to their project [SVC-005]', async () => {
     const { body } = await create();
     const other = await createTenant(api);
     for (const request of [
@@ -458,7 +458,7 @@ describe('the log and the bodies of events', () => {
     await age(over, '30 days 1 minute');
     await age(waiting, '30 days 1 minute');
     await age(young, '29 days 23 hours');
-    await purgeWebhookLog(api.store);
+    await purgeWebhookLog(api.store, new AbortController().signal, 1);
     const { rows } = await api.store.query<{ id: string }>('select id from events where id = any ($1)', [
       [over, waiting, young, nobodys],
     ]);

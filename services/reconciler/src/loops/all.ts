@@ -1,6 +1,6 @@
 import { type Bus } from '@millrace/bus';
 import { type ObjectStore } from '@millrace/objects';
-import { type Clock, type Logger, type Metrics } from '@millrace/platform';
+import { type Clock, type Logger, type Metrics, type TxtLookup } from '@millrace/platform';
 import {
   abandonedCompletions,
   type Database,
@@ -13,6 +13,7 @@ import {
   republishQueued,
   resolveCompleting,
 } from '@millrace/store';
+import { checkDomainsLoop } from './domains.ts';
 import { heartbeatLoop } from './heartbeats.ts';
 import { limitsLoops } from './limits.ts';
 import { type ReconcileLoop } from './loop.ts';
@@ -25,6 +26,7 @@ export interface LoopDeps {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  txt: TxtLookup;
   /** Chores of the adapters in use, such as pruning the bus log. */
   chores?: readonly ReconcileLoop[];
 }
@@ -52,28 +54,14 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     {
       name: 'fail-orphaned-deliveries',
       everyMs: 5 * second,
-      run: (signal) => inBatches(signal, () => failOrphanedDeliveries(store)),
+      run: (signal) => failOrphanedDeliveries(store, signal),
     },
-    {
-      name: 'purge-webhook-log',
-      everyMs: 60 * second,
-      run: (signal) => inBatches(signal, () => purgeWebhookLog(store)),
-    },
+    { name: 'purge-webhook-log', everyMs: 60 * second, run: (signal) => purgeWebhookLog(store, signal) },
     { name: 'expire-rows', everyMs: hour, run: () => expireRows(store) },
+    checkDomainsLoop(deps),
     ...limitsLoops(deps),
     ...(deps.chores ?? []),
   ];
-}
-
-/** Batch after batch, so that no statement is long however much there is. */
-async function inBatches(signal: AbortSignal, batch: () => Promise<number>): Promise<number> {
-  let total = 0;
-  while (!signal.aborted) {
-    const count = await batch();
-    if (count === 0) break;
-    total += count;
-  }
-  return total;
 }
 
 /** Completions whose caller died: the store says how they ended (design, rule 10). */
