@@ -26,3 +26,22 @@ export function decideDomain(
   const lapsed = look.at.getTime() - missingSince.getTime() >= lapseMs;
   return { status: lapsed ? 'lapsed' : 'verified', missingSince };
 }
+
+/** What the DNS said of a name's TXT records, or that nobody who should know could be asked. */
+export type RecordAnswer = { kind: 'answered'; values: readonly string[] } | { kind: 'unavailable' };
+
+/** What is kept of a look-up, so that its reader sees what to mend: other people's records may stand there too. */
+const maximumFound = 20;
+const maximumFoundLength = 255;
+
+/**
+ * What a look-up means for a domain whose record must say `value`, and what is to be kept of it: anybody may write
+ * into a zone of theirs what no record or terminal should hold.
+ */
+export function readRecord(answer: RecordAnswer, value: string): { seen: RecordSeen; found: string[] } {
+  if (answer.kind === 'unavailable') return { seen: 'unknown', found: [] };
+  const found = answer.values
+    .slice(0, maximumFound)
+    .map((text) => text.replace(/[^\x20-\x7e]/g, '\ufffd').slice(0, maximumFoundLength));
+  return { seen: answer.values.includes(value) ? 'present' : 'absent', found };
+}

@@ -27,7 +27,7 @@ export {
 } from './upload-parts.ts';
 export { hashOf, matchesHash, newApiKey, newSessionId, parseApiKey, sessionExpiry } from './credentials.ts';
 export { type CursorScope, decodeCursor, encodeCursor, type Position } from './cursor.ts';
-export { decideDomain, type DomainState, type RecordSeen } from './domain-machine.ts';
+export { decideDomain, type DomainState, readRecord, type RecordSeen } from './domain-machine.ts';
 export * from './encoding/index.ts';
 export { demoTokenSeconds, playbackTokenSeconds, previewTokenSeconds } from './token-lifetime.ts';
 export {

@@ -183,6 +183,18 @@ export async function noteDomainCheck(
   ]);
 }
 
+/** Verified domains that were not looked up for a day, those that wait the longest first; for the daily check. */
+export async function domainsToCheck(db: Queryable, now: Date, limit: number): Promise<DomainRow[]> {
+  const { rows } = await db.query<DomainRow>(
+    `select ${columns} from domains
+     where status = 'verified' and coalesce(last_check_at, verified_at) <= $1::timestamptz - interval '1 day'
+     order by coalesce(last_check_at, verified_at) limit $2`,
+    [now, limit],
+    'domains-to-check',
+  );
+  return rows;
+}
+
 /** @throws ProblemError `not_found` */
 export async function removeDomain(db: Queryable, projectId: string, domainId: string): Promise<void> {
   const { rowCount } = await db.query('delete from domains where id = $1 and project_id = $2', [

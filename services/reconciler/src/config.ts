@@ -4,6 +4,16 @@ import { z } from 'zod';
 export const reconcilerConfig = z.object({
   /** How long leadership lives without a renewal, in milliseconds: a dead leader is replaced after that. */
   RECONCILER_LEASE_MS: z.coerce.number().int().min(1_000).default(5_000),
+  /** `host:port` of the servers that the daily check of domains asks; unset: each zone's own. */
+  DNS_SERVERS: z
+    .string()
+    .transform((text) =>
+      text
+        .split(',')
+        .map((server) => server.trim())
+        .filter((server) => server !== ''),
+    )
+    .default([]),
 });
 
 export type ReconcilerConfig = z.output<typeof reconcilerConfig>;

@@ -4,6 +4,7 @@ import { type ObjectStore } from '@millrace/objects';
 import {
   type Clock,
   createBell,
+  createTxtLookup,
   type Logger,
   type LoopSupervisor,
   type Metrics,
@@ -42,6 +43,7 @@ const leaseName = 'reconciler';
 export function createReconciler(deps: ReconcilerDeps): Service {
   const { store, clock, logger, metrics } = deps;
   const stopping = new AbortController();
+  const txt = createTxtLookup({ servers: deps.config.DNS_SERVERS });
   const bell = createBell(clock);
   const leading = metrics.gauge('millrace_reconciler_leading', 'Whether this process leads.');
   let supervisor: LoopSupervisor | undefined;
@@ -51,7 +53,10 @@ export function createReconciler(deps: ReconcilerDeps): Service {
 
   const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
     const relay = relayLoop({ ...deps, bell }, { lease: leaseName, epoch });
-    supervisor = superviseLoops([relay, ...allLoops(deps).map((loop) => repeat(loop, deps))], deps);
+    supervisor = superviseLoops(
+      [relay, ...allLoops({ ...deps, txt }).map((loop) => repeat(loop, deps))],
+      deps,
+    );
     leading.set(1);
     supervisor.start();
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Bus } from '@millrace/bus';
 import { type ObjectStore } from '@millrace/objects';
-import { createMetrics, silentLogger, systemClock } from '@millrace/platform';
+import { createMetrics, createTxtLookup, silentLogger, systemClock } from '@millrace/platform';
 import { createDatabase, type Database, deleteEndpoint } from '@millrace/store';
 import { createTestDatabase, seedAccount, type SeededAccount } from '@millrace/testing';
 import { allLoops } from './all.ts';
@@ -29,6 +29,7 @@ describe('the loops of webhooks', () => {
       clock: systemClock,
       logger: silentLogger,
       metrics,
+      txt: createTxtLookup(),
     };
     const loop = allLoops({ store, ...others }).find((each) => each.name === name);
     if (loop === undefined) throw new Error(`there is no loop ${name}`);
