@@ -25,51 +25,55 @@ describe('the command line, with no service running', () => {
     return JSON.parse(out) as Record<string, unknown>;
   };
 
-  it('creates an account and what it owns, one JSON document a command', async () => {
-    const created = await json(
-      'account',
-      'create',
-      '--name',
-      'Acme',
-      '--email',
-      'a@example.com',
-      '--plan',
-      'pro',
-    );
-    const account = created['account'] as { id: string; planId: string };
-    expect(account.planId).toBe('pro');
-    const project = await json('project', 'create', '--account', account.id, '--name', 'Site');
-    const key = await json('key', 'create', '--project', String(project['id']), '--scope', 'playback');
+  let account: { id: string; planId: string };
+  let user: { id: string };
+  let project: string;
+  beforeAll(async () => {
+    const owner = ['--name', 'Acme', '--email', 'a@example.com', '--plan', 'pro'];
+    const created = await json('account', 'create', ...owner);
+    account = created['account'] as typeof account;
+    user = created['user'] as typeof user;
+    project = String((await json('project', 'create', '--account', account.id, '--name', 'Site'))['id']);
+  });
+
+  it('creates an account with its user, and projects, one JSON document each [CLI-001, CLI-004, CLI-008]', () => {
+    expect(account).toMatchObject({ id: expect.stringMatching(/^acc_/) as unknown, planId: 'pro' });
+    expect(user).toMatchObject({ email: 'a@example.com', role: 'owner' });
+    expect(project).toMatch(/^prj_/);
+  });
+
+  it('creates keys and verified domains [CLI-009, CLI-010]', async () => {
+    const key = await json('key', 'create', '--project', project, '--scope', 'playback');
     expect(key).toMatchObject({ scope: 'playback', value: expect.stringMatching(/^svk_/) as unknown });
-    const domain = await json(
-      'domain',
-      'add',
-      '--project',
-      String(project['id']),
-      '--hostname',
-      'A.Example.com',
-      '--verified',
-    );
-    expect(domain).toMatchObject({ hostname: 'a.example.com', status: 'verified' });
-    const user = created['user'] as { id: string };
+    const add = ['domain', 'add', '--project', project, '--hostname'];
+    expect(await json(...add, 'A.Example.com', '--verified')).toMatchObject({
+      ...{ hostname: 'a.example.com', status: 'verified' },
+    });
+    expect(await json(...add, 'b.example.com')).toMatchObject({ status: 'pending' });
+  });
+
+  it('creates a session [CLI-007]', async () => {
     expect(await json('session', 'create', '--user', user.id)).toEqual({
       cookie: expect.any(String) as unknown,
     });
+  });
+
+  it('changes a plan and shows what is used of it [CLI-005, CLI-013]', async () => {
     expect(await json('account', 'plan', account.id, 'free')).toMatchObject({ planId: 'free' });
     expect(await json('usage', 'show', account.id)).toMatchObject({
       plan: { id: 'free', name: 'Free' },
       limits: { storedSeconds: 36_000, maxQuality: '720p' },
-      usage: { storedSeconds: 0, watchedMinutes: 0, verifiedDomains: 1, overageMinutes: 0 },
+      usage: { storedSeconds: 0, watchedMinutes: 0, overageMinutes: 0 },
     });
   });
 
-  it('lists topics, and replays what is dead of one', async () => {
+  it('lists topics, and replays what is dead of one [CLI-015, CLI-016]', async () => {
     const { data } = (await json('topics')) as { data: { name: string }[] };
     expect(data.map((topic) => topic.name)).toContain('millrace.video.events');
     await json('dead', 'replay', 'millrace.video.events');
   });
 
-  it('keeps records of the development zone', async () => {
+  it('keeps records of the development zone [CLI-011]', async () => {
     await json('dev', 'txt', '_svc-verify.A.example.com.', 'svc-verify=1');
     await json('dev', 'txt', '_svc-verify.a.example.com', 'svc-verify=2');
     expect(await json('dev', 'txt', '_svc-verify.a.example.com', 'svc-verify=1', '--delete')).toEqual({
@@ -89,7 +93,7 @@ describe('the command line, with no service running', () => {
     [['account', 'plan', 'acc_x', 'pro'], 1, 'not_found'],
     [['video', 'hold', 'vid_x'], 1, 'not_found'],
     [['account', 'create', '--name', 'x', '--email', 'nobody'], 1, 'email'],
-  ])('ends %j with code %i', async (args, code, message) => {
+  ])('ends %j with code %i [CLI-002, CLI-003]', async (args, code, message) => {
     const { code: seen, out, err } = await millrace(...args, '--json');
     expect({ seen, out }).toEqual({ seen: code, out: '' });
     expect(err).toContain(message);

@@ -22,7 +22,7 @@ describe('decideDelivery', () => {
     [5, 120 * minute],
     [6, 360 * minute],
     [7, 720 * minute],
-  ])('waits after try %d for %d ms, 10 %% more or less [WHD-405, WHD-406]', (nth, waitMs) => {
+  ])('waits after try %d for %d ms, 10 %% more or less [WHD-102, WHD-405, WHD-406]', (nth, waitMs) => {
     const after = (random: number): unknown => decideDelivery({ ...failed, attempts: nth - 1 }, random);
     expect(after(0.5)).toEqual({ status: 'pending', waitMs });
     expect(after(0)).toEqual({ status: 'pending', waitMs: Math.round(waitMs * 0.9) });

@@ -72,7 +72,7 @@ describe('plans', () => {
     expect(await auditOf(account.id)).toContain('operator account.plan');
   });
 
-  it('that stop playback at the watched limit say so, others do not', async () => {
+  it('that stop playback at the watched limit say so, others do not [MET-010]', async () => {
     const account = await newAccount();
     await api.store.query('update accounts set over_watch_limit = true where id = $1', [account.id]);
     const over = async (planId: string): Promise<unknown> => {

@@ -172,7 +172,7 @@ async function decode(track: DeliveryTrack): Promise<{ frames: number; firstSeco
 }
 
 describe('an encode', () => {
-  it('makes a clip ready, with an index whose bytes decode [VID-104, VID-004]', async () => {
+  it('makes a clip ready, with an index whose bytes decode [VID-104, VID-004, VID-005]', async () => {
     const source = await clip('clip.mp4', ...pictures(8, '1280x720'), ...tone(8), ...fast, '-c:a', 'aac');
     const videoId = await upload(source);
     await startEncoder();

@@ -63,7 +63,7 @@ const track = (index: DeliveryIndex, name: string) => {
 };
 
 describe('renderMaster', () => {
-  it('is this text for two renditions and one audio track [CDN-215]', () => {
+  it('is this text for two renditions and one audio track [CDN-201, CDN-215]', () => {
     expect(deliveryIndex.parse(makeIndex())).toEqual(makeIndex());
     expect(renderMaster(makeIndex(), '2160p').split('\n')).toEqual([
       '#EXTM3U',

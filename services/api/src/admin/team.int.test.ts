@@ -89,11 +89,12 @@ describe('holding a video', () => {
     expect(instants).toEqual([...new Set(instants)].toSorted());
   });
 
-  it('a second time changes the reason and tells nobody [HLD-006]', async () => {
+  it('a second time changes the reason and tells nobody [HLD-006, ADM-201]', async () => {
     const videoId = await seedVideo(api.store, me);
     await hold(videoId, { reason: 'First' });
     const { updatedAt } = await video(videoId);
-    expect(outcome(await hold(videoId, { reason: 'Second' }))).toBe('200');
+    const { status, body } = await hold(videoId, { reason: 'Second' });
+    expect([status, body]).toEqual([200, await video(videoId)]);
     expect(await events(videoId)).toEqual(['video.ready', 'video.held: First']);
     expect((await video(videoId)).updatedAt).toBe(updatedAt);
     const { rows } = await api.store.query('select reason from video_holds where video_id = $1', [videoId]);
@@ -128,11 +129,13 @@ describe('holding a video', () => {
     expect([rowCount, await audit(videoId)]).toEqual([0, []]);
   });
 
-  it('is silent for a legal matter [HLD-008, EVT-003]', async () => {
+  it('is silent for a legal matter, but not when it is over [HLD-008, HLD-010, EVT-003]', async () => {
     const videoId = await seedVideo(api.store, me);
     expect((await hold(videoId, { reason: 'Court order', legal: true })).body.status).toBe('held');
     expect(await events(videoId)).toEqual(['video.ready']);
     expect(await told(videoId)).toEqual(['processing', 'ready', 'held']);
+    await lift(videoId);
+    expect(await events(videoId)).toEqual(['video.ready', 'video.ready']);
   });
 
   it('lasts while any source holds it [HLD-001, HLD-002]', async () => {
@@ -331,7 +334,7 @@ describe('the state that the CDN asks for', () => {
     expect(rows[0]?.state).toEqual(body.video);
   });
 
-  it('follows the plan, and every change is told with a higher version', async () => {
+  it('follows the plan, and every change is told with a higher version [LIM-110]', async () => {
     const videoId = await seedVideo(api.store, me);
     await api.store.query('update accounts set over_watch_limit = true where id = $1', [me.accountId]);
     for (const [planId, planStatus, state] of [

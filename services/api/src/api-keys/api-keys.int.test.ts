@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type ApiKey } from '@millrace/contract';
 import { createTenant, createTestApi, type Tenant, type TestApi } from '../testing/test-api.ts';
@@ -21,7 +22,7 @@ const revoke = (id: string, of = tenant) => api.ask(`DELETE ${path()}/${id}`, { 
 const day = 86_400_000;
 
 describe('create', () => {
-  it('answers 201 with the record and, this once, its value [KEY-001, KEY-003, KEY-201]', async () => {
+  it('answers 201 with the record and, this once, its value [KEY-001, KEY-004, KEY-201]', async () => {
     const { status, body } = await create({ name: 'Server' });
     expect(status).toBe(201);
     const { value, ...record } = body;
@@ -37,17 +38,24 @@ describe('create', () => {
       revokedAt: null,
     });
     expect((await list())[0]).toEqual(record);
+  });
+
+  it('keeps the hash of a secret alone: no list and no row has the value [KEY-205, AUT-012]', async () => {
+    const { value, ...record } = (await create({ name: 'Server' })).body;
+    expect(JSON.stringify(await list())).not.toContain(value.slice(-43));
     const { rows } = await api.store.query<{ row: string }>(
       'select k::text as row from api_keys k where id = $1',
       [record.id],
     );
     expect(rows[0]?.row).not.toContain(value.slice(-43));
+    expect(rows[0]?.row).toContain(createHash('sha256').update(value.slice(-43)).digest('hex'));
   });
 
-  it('takes scope and expiry, in any offset [KEY-002]', async () => {
+  it('takes scope and expiry, in any offset, and is a full one for ever unless told [KEY-002, KEY-202]', async () => {
     const { body } = await create({ name: 'a', scope: 'playback', expiresAt: '2999-01-01T02:00:00+02:00' });
     expect(body).toMatchObject({ scope: 'playback', expiresAt: '2999-01-01T00:00:00.000Z' });
-    expect((await create({ name: 'a', expiresAt: null })).body.expiresAt).toBeNull();
+    const plain = await create({ name: 'a', expiresAt: null });
+    expect(plain.body).toMatchObject({ scope: 'full', expiresAt: null });
   });
 
   it.each([
@@ -101,7 +109,7 @@ describe('revoke', () => {
     expect(later.body.data).toHaveLength(2);
   });
 
-  it('finds no key of another project or account [KEY-005]', async () => {
+  it('finds no key of another project or account [KEY-005, SVC-005]', async () => {
     const { body: key } = await create({ name: 'a' });
     const second = await api.operator.createProject({ accountId: tenant.accountId, name: 'Second' });
     const other = await createTenant(api);

@@ -62,7 +62,7 @@ describe('add', () => {
     },
   );
 
-  it('takes every spelling of a name for one (h-domain-04)', async () => {
+  it('takes every spelling of a name for one (h-domain-04) [DOM-201, DOM-203]', async () => {
     const tenant = await createTenant(api);
     const spellings = ['bücher.example', 'BÜCHER.example', 'xn--bcher-kva.example', 'xn--bcher-kva.example.'];
     const outcomes = await Promise.all(spellings.map(async (name) => outcome(await add(tenant, name))));
@@ -92,7 +92,7 @@ describe('add', () => {
     expect(outcome(await add(mine, domain.hostname))).toBe('409 hostname_taken');
   });
 
-  it('takes at most 100 names that are not verified', async () => {
+  it('takes at most 100 names that are not verified, and lists them all [PAG-007]', async () => {
     const tenant = await createTenant(api);
     await api.store.query(
       `insert into domains (id, project_id, account_id, hostname, challenge, created_at)
@@ -101,6 +101,8 @@ describe('add', () => {
     );
     expect(outcome(await add(tenant, newName()))).toBe('201');
     expect(outcome(await add(tenant, newName()))).toBe('403 plan_limit_reached');
+    const { body } = await api.ask<{ data: Domain[] }>(`GET ${path(tenant)}`, { bearer: tenant.full });
+    expect([Object.keys(body), body.data.length]).toEqual([['data'], 100]);
   });
 });
 
@@ -187,7 +189,7 @@ describe('verify', () => {
     },
   );
 
-  it('keeps a verified domain when the record is gone, and verifies a lapsed one again [DOM-104]', async () => {
+  it('keeps a verified domain when the record is gone, and verifies a lapsed one again [DOM-003, DOM-104]', async () => {
     const tenant = await createTenant(api);
     const domain = await addProved(tenant);
     const first = await verify(tenant, domain);
@@ -280,18 +282,22 @@ describe('the limit of verified domains', () => {
 });
 
 describe('remove', () => {
-  it('is 204 once, then 404, and frees the name', async () => {
+  it('is 204 once, then 404, and frees the name, for which no token is given [DOM-214]', async () => {
     const [mine, theirs] = [await createTenant(api), await createTenant(api)];
     const domain = await addProved(mine);
     await verify(mine, domain);
     const remove = () => api.ask(`DELETE ${path(mine)}/${domain.id}`, { bearer: mine.full });
+    const token = { bearer: mine.full, body: { domain: domain.hostname } };
+    const createToken = () => api.ask(`POST /v1/projects/${mine.projectId}/upload-tokens`, token);
+    expect(outcome(await createToken())).toBe('201');
     expect((await remove()).status).toBe(204);
+    expect(outcome(await createToken())).toBe('403 domain_not_verified');
     expect(outcome(await remove())).toBe('404 not_found');
     expect(outcome(await verify(mine, domain))).toBe('404 not_found');
     expect(outcome(await add(theirs, domain.hostname))).toBe('201');
   });
 
-  it('and verify find no domain of another project', async () => {
+  it('and verify find no domain of another project [SVC-005]', async () => {
     const [mine, theirs] = [await createTenant(api), await createTenant(api)];
     const { body: domain } = await add(mine, newName());
     for (const request of [

@@ -68,7 +68,7 @@ describe('create', () => {
     expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([400, 'invalid_request', path]);
   });
 
-  it('stops at the plan’s limit, also when asked all at once [PRJ-202, LIM-104]', async () => {
+  it('stops at the plan’s limit, also when asked all at once [PRJ-202, LIM-104, SVC-006]', async () => {
     for (let round = 0; round < 5; round++) {
       const tenant = await createTenant(api, 'starter');
       const answers = await Promise.all(
@@ -105,7 +105,7 @@ describe('list', () => {
   });
 
   it.each([1, 7, 20, 26, 100])(
-    'gives each project exactly once, newest first, %i at a time [PAG-001, PAG-004]',
+    'gives each project exactly once, newest first, %i at a time [PAG-001, PAG-004, PRJ-203]',
     async (limit) => {
       const seen: Project[] = [];
       let cursor: string | null = '';

@@ -129,7 +129,7 @@ describe('resuming an upload', () => {
 });
 
 describe('cancelling an upload', () => {
-  it('removes parts and video at once, tells nobody, and closes it [VID-109, VID-116, UPL-241]', async () => {
+  it('removes parts and video at once, tells nobody, and closes it [VID-109, UPL-240, UPL-241]', async () => {
     const { upload, parts } = await sent(bench, me, [5 * MiB, 1]);
     const storeUpload = await storeUploadOf(upload.id);
     const answer = await cancel(bench, me, upload.id);

@@ -65,7 +65,7 @@ describe('getting a video', () => {
     });
   });
 
-  it('says why a video failed [VID-011]', async () => {
+  it('says why a video failed [VID-011, VID-006, CNV-005]', async () => {
     const { body } = await get(await seedVideo(api.store, me, { status: 'failed' }));
     expect(body).toMatchObject({
       status: 'failed',
@@ -93,7 +93,7 @@ describe('getting a video', () => {
     expect(await seen('pro', 'canceled')).toEqual(['360p', '720p']);
   });
 
-  it('is 404 for other accounts, other projects and what never was [AUT-008]', async () => {
+  it('is 404 for other accounts, other projects and what never was [AUT-008, ERR-101, SVC-005]', async () => {
     const other = await createTenant(api);
     const theirs = await seedVideo(api.store, other);
     for (const id of [theirs, 'vid_unknown', 'vid_0000000000000000000000']) {
