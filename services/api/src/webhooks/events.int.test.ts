@@ -103,7 +103,7 @@ describe('an event about a video', () => {
     ],
     ['video.held', 'it was held without a reason', {}, (id) => admin(`POST ${id}/hold`, {}), undefined],
   ])(
-    '%s carries the video as its GET answers when %s [EVT-001, EVT-002, EVT-003, EVT-006, EVT-007, EVT-008, EVT-009]',
+    '%s carries the video as its GET answers when %s [EVT-006, EVT-007, EVT-009]',
     async (type, _when, seed, act, reason) => {
       const videoId = await seedVideo(api.store, me, seed);
       await act(videoId);
@@ -123,6 +123,16 @@ describe('an event about a video', () => {
       expect(last(await toldOf(videoId))).toBe(event.id);
     },
   );
+
+  it('video.failed says why [EVT-002]', async () => {
+    const videoId = await seedVideo(api.store, me, { status: 'uploading' });
+    await whileUploading(videoId);
+    const { type, data } = last(await events(videoId));
+    expect([type, data.video.failure]).toEqual([
+      'video.failed',
+      { code: 'plan_limit_reached', message: 'The file is too large.' },
+    ]);
+  });
 
   it('video.ready is sent again when a hold ends, newer than before [EVT-001]', async () => {
     const videoId = await seedVideo(api.store, me);
@@ -171,7 +181,7 @@ const claim = async (store: Database) =>
 
 describe('what is sent of an event', () => {
   it.each(['a / "b" \\', 'é 日本 🎬 ‮', '</script>\u2028'])(
-    'is the same bytes on every try, which anybody can verify, of the title %j [SIG-001, SIG-002, SIG-003, WHD-403, WHD-404]',
+    'is the same bytes on every try, which anybody can verify, of the title %j [SIG-002, SIG-003, WHD-403]',
     async (title) => {
       const endpoint = await createEndpoint();
       const videoId = await seedVideo(api.store, me, { title });
