@@ -15,6 +15,7 @@ const commands = {
   millrace: { entry: 'embedded/src/cli/main.ts', tools: () => [], inCallersFolder: true },
   test: { entry: 'scripts/test.ts', tools: toolsForTests },
   'bench:encode': { entry: 'bench/src/encode.ts', tools: () => ['ffmpeg'] },
+  'bench:webhooks': { entry: 'bench/src/webhooks.ts', tools: () => [] },
   check: { entry: 'scripts/test.ts', args: ['--checks'], tools: () => [] },
 };
 

@@ -15,6 +15,7 @@ import {
   systemClock,
 } from '@millrace/platform';
 import { createReconciler, reconcilerConfig } from '@millrace/reconciler';
+import { createWebhooks, webhooksConfig } from '@millrace/webhooks';
 import { type EmbeddedConfig } from '../config.ts';
 import { type Secrets } from '../data-folder/secrets.ts';
 import { type OpenRecord } from './record.ts';
@@ -63,6 +64,7 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
     cdn: parts('cdn'),
     encoder: parts('encoder'),
     reconciler: parts('reconciler'),
+    webhooks: parts('webhooks'),
   };
 
   const api = createApi({ ...shared, ...own.api, config: loadConfig(apiConfig, env) });
@@ -86,7 +88,13 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
       },
     ],
   });
-  const services = [reconciler, api, cdn, encoder];
+  const webhooks = createWebhooks({
+    ...shared,
+    ...own.webhooks,
+    config: loadConfig(webhooksConfig, env),
+    connectionString: deps.connectionString,
+  });
+  const services = [reconciler, api, cdn, encoder, webhooks];
   const ops = new Map<string, OpsServer>(
     services.map((service) => [
       service.name,
@@ -119,6 +127,8 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
     return {
       ENCODER_LEASE_MS: String(encoderLeaseMs),
       ENCODER_SCRATCH_DIR: join(dataDir, 'scratch'),
+      // Nobody else delivers from this record: what an earlier run left is taken up at once.
+      WEBHOOKS_WORKER: 'embedded',
       ...deps.env,
       API_HOST: config.MILLRACE_HOST,
       API_PORT: String(ports.api),

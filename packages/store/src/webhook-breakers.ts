@@ -1,5 +1,5 @@
 import { breakerPause } from '@millrace/domain';
-import { type Queryable, type Transaction } from './db.ts';
+import { type Transaction } from './db.ts';
 
 /** A breaker that opened or closed. */
 export interface BreakerChange {
@@ -83,4 +83,3 @@ export async function keepBreakers(tx: Transaction, news: readonly BreakerNews[]
     return open === (before.get(endpointId)?.open ?? false) ? [] : [{ endpointId, failures, open }];
   });
 }
-

@@ -77,23 +77,23 @@ with recursive walk (endpoint_id, step) as (
 ), busy as materialized (
   select endpoint_id, array_agg(slot) as slots, array_agg(delivery_id) as deliveries
   from webhook_claims group by endpoint_id
-), seen as materialized (
-  select w.endpoint_id, w.step, greatest(head.due_at, b.open_until) as due_at, b.failures,
-    b.failures is distinct from 0 as doubtful,
-    coalesce(busy.slots, '{}') as slots, coalesce(busy.deliveries, '{}') as deliveries
+), roomy as materialized (
+  select w.endpoint_id, w.step, b.failures, b.open_until, b.failures is distinct from 0 as doubtful,
+    coalesce(busy.slots, '{}') as slots, coalesce(busy.deliveries, '{}') as deliveries,
+    case when b.failures = 0 then 2 else 1 end - coalesce(cardinality(busy.slots), 0) as room
   from walk w
   left join webhook_breakers b on b.endpoint_id = w.endpoint_id
   left join busy on busy.endpoint_id = w.endpoint_id
-  cross join lateral (
+  where case when b.failures = 0 then 2 else 1 end > coalesce(cardinality(busy.slots), 0)
+), seen as materialized (
+  select r.*, greatest(head.due_at, r.open_until) as due_at
+  from roomy r cross join lateral (
     select d.next_attempt_at as due_at from webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id = w.endpoint_id
-      and d.id <> all (coalesce(busy.deliveries, '{}'))
+    where d.status = 'pending' and d.endpoint_id = r.endpoint_id and d.id <> all (r.deliveries)
     order by d.next_attempt_at limit 1
   ) head
 ), open as (
-  select s.*, case when doubtful then 1 else 2 end - cardinality(slots) as room
-  from seen s where due_at <= clock_timestamp()
-    and cardinality(slots) < case when doubtful then 1 else 2 end
+  select * from seen where due_at <= clock_timestamp()
 ), admitted as (
   select * from (
     select *, sum(room) over (order by step) as total from (
@@ -181,19 +181,19 @@ export interface AttemptResult extends EndedAttempt {
  */
 const finishStatement = `
 with result as (
-  select * from unnest($1::bigint[], $2::text[], $3::integer[], $4::text[], $5::float8[])
-    as r (claim_id, status, last_status, last_error, wait_ms)
+  select * from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::float8[])
+    as r (claim_id, delivery_id, status, last_status, last_error, wait_ms)
 ), ended as (
-  delete from webhook_claims c using result r where c.id = r.claim_id and c.delivery_id = any ($6::text[])
-  returning c.id, c.delivery_id, c.started_at
+  delete from webhook_claims c using result r where c.id = r.claim_id and c.delivery_id = r.delivery_id
+  returning c.id, c.delivery_id, c.started_at, r.status, r.last_status, r.last_error, r.wait_ms
 ), recorded as (
   update webhook_deliveries d set
-    attempts = d.attempts + 1, last_attempt_at = e.started_at, last_status = r.last_status,
-    last_error = r.last_error,
-    status = case when d.status = 'pending' then r.status else d.status end,
+    attempts = d.attempts + 1, last_attempt_at = e.started_at, last_status = e.last_status,
+    last_error = e.last_error,
+    status = case when d.status = 'pending' then e.status else d.status end,
     next_attempt_at = case when d.status = 'pending'
-      then clock_timestamp() + r.wait_ms * interval '1 millisecond' end
-  from ended e join result r on r.claim_id = e.id
+      then clock_timestamp() + e.wait_ms * interval '1 millisecond' end
+  from ended e
   where d.id = e.delivery_id
 )
 select id::text as "claimId" from ended`;
@@ -222,11 +222,11 @@ async function endClaims(db: Queryable, results: readonly AttemptResult[]): Prom
     finishStatement,
     [
       results.map(({ claim }) => claim.claimId),
+      results.map(({ claim }) => claim.deliveryId),
       results.map(({ status }) => status),
       results.map(({ lastStatus }) => lastStatus),
       results.map(({ lastError }) => lastError),
       results.map(({ waitMs }) => waitMs),
-      results.map(({ claim }) => claim.deliveryId),
     ],
     'webhook-finish',
   );

@@ -1,0 +1,57 @@
+/**
+ * What durable delivery costs, and what one dead receiver costs the others, on a real PostgreSQL and over real
+ * HTTP to a receiver in a process of its own. In one run and taking turns:
+ *
+ * 1. the webhooks service: claimed, signed, sent and recorded;
+ * 2. a bare undici loop: the same bodies to the same receiver, nothing else;
+ * 3. a sender that takes one row at a time and sends with `fetch`.
+ *
+ * Then deliveries at a steady pace, with and without one endpoint that never answers, and the others' latency from
+ * the event's insertion to its arrival.
+ *
+ *   npm run bench:webhooks [-- --endpoints 200] [--events 8000] [--rounds 3] [--seconds 15]
+ */
+import { parseArgs } from 'node:util';
+import startDatabases from '../../packages/testing/src/jest/global-setup.ts';
+import stopDatabases from '../../packages/testing/src/jest/global-teardown.ts';
+import { measureFairness } from './webhook-fairness.ts';
+import { startReceiver } from './webhook-receiver-process.ts';
+import { openBenchRecord } from './webhook-record.ts';
+import { measureThroughput } from './webhook-throughput.ts';
+
+const { values } = parseArgs({
+  options: {
+    endpoints: { type: 'string', default: '200' },
+    events: { type: 'string', default: '8000' },
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '15' },
+  },
+});
+const rounds = Number(values.rounds);
+
+await startDatabases();
+const receiver = await startReceiver();
+const record = await openBenchRecord();
+try {
+  const options = { endpoints: Number(values.endpoints), events: Number(values.events), rounds };
+  const rate = await measureThroughput({ record, receiver }, options);
+  const show = (name: string, perSecond: readonly number[]): void => {
+    console.log(`${name}: ${perSecond.map((each) => each.toFixed(0)).join(', ')} a second`);
+  };
+  show('webhooks service', rate.service);
+  show('bare undici loop', rate.bare);
+  show('fetch, row by row', rate.rowByRow);
+  const best = (each: readonly number[]): number => Math.max(...each);
+  console.log(`ratio to undici: ${(best(rate.service) / best(rate.bare)).toFixed(2)} (aim: at least 0.6)`);
+  console.log(`ratio to fetch: ${(best(rate.service) / best(rate.rowByRow)).toFixed(1)} (aim: at least 5)`);
+
+  const p99 = await measureFairness({ record, receiver }, { seconds: Number(values.seconds), rounds });
+  const texts = (each: readonly number[]): string => each.map((ms) => ms.toFixed(1)).join(', ');
+  console.log(`p99 alone: ${texts(p99.alone)} ms; beside a hanging endpoint: ${texts(p99.beside)} ms`);
+  const least = (each: readonly number[]): number => Math.min(...each);
+  console.log(`ratio of p99: ${(least(p99.beside) / least(p99.alone)).toFixed(2)} (aim: at most 1.2)`);
+} finally {
+  await record.close();
+  receiver.stop();
+  await stopDatabases();
+}

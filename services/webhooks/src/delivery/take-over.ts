@@ -1,0 +1,33 @@
+import { type Bell, type Clock, type Loop } from '@millrace/platform';
+import { type Database, takeOverClaims, type WebhookWorker } from '@millrace/store';
+import { type Reporter } from './report.ts';
+
+const everyMs = 1_000;
+
+/** Takes up what lost workers had in flight, at the start and then each second. */
+export const takeOverLoop = ({
+  store,
+  worker,
+  reporter,
+  bell,
+  clock,
+}: {
+  store: Database;
+  worker: WebhookWorker;
+  reporter: Reporter;
+  bell: Bell;
+  clock: Clock;
+}): Loop => ({
+  name: 'take-over',
+  run: async (signal, done) => {
+    while (!signal.aborted) {
+      const count = await takeOverClaims(store, worker);
+      if (count > 0) {
+        reporter.interrupted(count);
+        bell.ring();
+      }
+      done();
+      await clock.sleep(everyMs, signal).catch(() => undefined);
+    }
+  },
+});

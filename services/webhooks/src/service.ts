@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import { type Bus, consume, type Subscription } from '@millrace/bus';
+import { topics } from '@millrace/contract';
+import { openWebhookSecret } from '@millrace/domain';
+import {
+  type Clock,
+  createBell,
+  createEgress,
+  type EgressConnector,
+  type Logger,
+  type Metrics,
+  type Service,
+  superviseLoops,
+} from '@millrace/platform';
+import { type Database, fanOutEvent, finishAttempts, listen, type Listener } from '@millrace/store';
+import { type WebhooksConfig } from './config.ts';
+import { backlogLoop } from './delivery/backlog.ts';
+import { Deliverer } from './delivery/deliverer.ts';
+import { Recorder } from './delivery/recorder.ts';
+import { createReporter } from './delivery/report.ts';
+import { takeOverLoop } from './delivery/take-over.ts';
+import { createSender } from './sender/sender.ts';
+
+export interface WebhooksDeps {
+  config: WebhooksConfig;
+  store: Database;
+  /** For LISTEN: a direct connection, never through a pooler. */
+  connectionString: string;
+  bus: Bus;
+  /** The guarded way out with the settings' rules unless told; closed with the service. */
+  egress?: EgressConnector;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+const group = 'webhooks';
+/** Kept for the next attempt, of all endpoints together. */
+const idleConnections = 1_024;
+const channel = 'millrace_webhooks';
+/** How long a stop waits for a record that is away. */
+const recordPatienceMs = 5_000;
+/** Partitions whose events are fanned out at once. */
+const fanOutConcurrency = 4;
+
+/**
+ * Delivers events to customers' endpoints: a consumer turns each event into deliveries, workers claim what is due
+ * and attempt it (docs/adr/0006-webhook-delivery.md).
+ */
+export function createWebhooks(deps: WebhooksDeps): Service {
+  const { config, store, bus, clock, logger, metrics } = deps;
+  const egress =
+    deps.egress ?? createEgress({ loopback: config.WEBHOOKS_ALLOW_LOOPBACK, maxIdle: idleConnections });
+  const worker = { name: config.WEBHOOKS_WORKER, boot: randomUUID() };
+  const bell = createBell(clock);
+  const reporter = createReporter(logger, metrics);
+  const recorder = new Recorder({
+    write: async (results) => {
+      for (const change of await finishAttempts(store, results)) reporter.breakerChanged(change);
+    },
+    onSettled: (results) => deliverer.settled(results),
+    clock,
+    logger,
+  });
+  const deliverer = new Deliverer({
+    ...{ config, store, worker, recorder, reporter, bell, clock, logger },
+    sender: createSender({ egress, clock, timeoutMs: config.WEBHOOKS_TIMEOUT_MS }),
+    openSecret: ({ secret, endpointId }) => openWebhookSecret(secret, endpointId, config.WEBHOOK_SECRET_KEYS),
+  });
+  metrics.observe(
+    'millrace_webhook_in_flight',
+    'Attempts under way or not recorded yet.',
+    () => deliverer.inFlight,
+  );
+  const loops = superviseLoops(
+    [
+      takeOverLoop({ store, worker, reporter, bell, clock }),
+      deliverer.loop(),
+      backlogLoop({ store, clock, metrics }),
+    ],
+    { clock, logger, metrics },
+  );
+  let listener: Listener | undefined;
+  let subscription: Subscription | undefined;
+  let started = false;
+
+  return {
+    name: 'webhooks',
+    start: async () => {
+      await store.query('select 1');
+      listener = listen(deps, channel, () => bell.ring());
+      subscription = await consume(bus, {
+        ...{ group, topic: topics.videoEvents, logger, metrics, concurrency: fanOutConcurrency },
+        handle: async ({ eventId }) => {
+          await store.transaction((tx) => fanOutEvent(tx, eventId));
+        },
+      });
+      loops.start();
+      started = true;
+    },
+    stop: async () => {
+      started = false;
+      await subscription?.close();
+      await Promise.all([loops.stop(), deliverer.close()]);
+      await recorder.close(recordPatienceMs);
+      await Promise.all([listener?.close(), egress.close()]);
+    },
+    health: () => {
+      const checks = { ...loops.checks(), record: recorder.state };
+      const fine = Object.values(checks).every((check) => check === 'ok');
+      return { healthy: fine, ready: started && fine, checks };
+    },
+  };
+}
