@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { eventTypes, webhookDelivery, webhookEndpoint } from '../resources.ts';
+import { text } from '../text.ts';
 import { defineRoutes, listOf, pageOf, pageQuery } from './route.ts';
 
 const path = '/v1/projects/{projectId}/webhook-endpoints';
@@ -14,14 +15,10 @@ export const webhookRoutes = defineRoutes({
     description:
       'A project has at most five endpoints. The answer holds the signing secret, which is shown once; verify `Svc-Signature` with it.',
     body: z.strictObject({
-      url: z
-        .string()
-        .min(1)
-        .max(2_048)
-        .meta({
-          description: 'https, a public host, port 443 or from 1024 on, no user info.',
-          examples: ['https://hooks.example.com/millrace'],
-        }),
+      url: text({ max: 2_048 }).meta({
+        description: 'https, a public host, port 443 or from 1024 on, no user info.',
+        examples: ['https://hooks.example.com/millrace'],
+      }),
       events: z
         .array(z.enum(eventTypes))
         .min(1)

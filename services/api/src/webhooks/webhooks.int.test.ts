@@ -90,7 +90,7 @@ describe('creating a webhook endpoint', () => {
 
   it.each<[string, object, string]>([
     ['no url', { url: undefined }, 'url'],
-    ['a long url', { url: `https://hooks.example.com/${'x'.repeat(2_023)}` }, 'url'],
+    ['a long url', { url: `https://hooks.example.com/${'🎬'.repeat(2_023)}` }, 'url'],
     ['no events', { events: [] }, 'events'],
     ['an unknown event', { events: ['video.ready', 'video.deleted'] }, 'events[1]'],
     ['an event twice', { events: ['video.ready', 'video.ready'] }, 'events'],
@@ -182,6 +182,10 @@ describe('creating a webhook endpoint', () => {
   ])('at %j is accepted, and kept as it was written [WHE-204, WHE-206]', async (url) => {
     const { status, body } = await create({ url });
     expect([status, body.url]).toEqual([201, url]);
+  });
+
+  it('may take 2,048 characters, whatever each needs in bytes [WHE-203]', async () => {
+    expect((await create({ url: `https://hooks.example.com/${'🎬'.repeat(2_022)}` })).status).toBe(201);
   });
 
   it('at a name that leads inside is 400 [WHE-221]', async () => {
