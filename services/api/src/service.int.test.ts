@@ -40,14 +40,17 @@ async function codeOf(route: RouteDefinition, tenant: Tenant, ask: Ask = {}): Pr
 describe('every route that needs a credential', () => {
   const guarded = all.filter(([, route]) => route.auth.length > 0);
 
-  it.each(guarded)('%s is 401 without one, and with one of another kind [AUT-001]', async (_id, route) => {
-    const wrong: Ask[] = [{}, { bearer: 'x' }, { cookie: 'x' }, { headers: { 'x-internal-secret': 'x' } }];
-    if (isInternal(route)) wrong.push({ bearer: me.full }, { cookie: me.cookie });
-    else wrong.push({ bearer: adminToken }, { headers: { 'x-internal-secret': internalSecret } });
-    if (route.auth.includes('admin')) wrong.push({ headers: { 'x-internal-secret': internalSecret } });
-    if (route.auth.includes('internal')) wrong.push({ bearer: adminToken });
-    for (const ask of wrong) expect(await codeOf(route, me, ask)).toBe('401 unauthorized');
-  });
+  it.each(guarded)(
+    '%s is 401 without one, and with one of another kind [AUT-001, AUT-014]',
+    async (_id, route) => {
+      const wrong: Ask[] = [{}, { bearer: 'x' }, { cookie: 'x' }, { headers: { 'x-internal-secret': 'x' } }];
+      if (isInternal(route)) wrong.push({ bearer: me.full }, { cookie: me.cookie });
+      else wrong.push({ bearer: adminToken }, { headers: { 'x-internal-secret': internalSecret } });
+      if (route.auth.includes('admin')) wrong.push({ headers: { 'x-internal-secret': internalSecret } });
+      if (route.auth.includes('internal')) wrong.push({ bearer: adminToken });
+      for (const ask of wrong) expect(await codeOf(route, me, ask)).toBe('401 unauthorized');
+    },
+  );
 
   it.each(guarded.filter(([, route]) => isInternal(route)))(
     '%s is on the internal port only, and passes its own credential',
@@ -67,13 +70,16 @@ describe('every route that needs a credential', () => {
 describe('every route of a project', () => {
   const ofProject = all.filter(([, { path }]) => path.startsWith('/v1/projects/{projectId}'));
 
-  it.each(ofProject)('%s is 404 on another account’s project, whatever the body [AUT-008]', async (_id, route) => {
-    expect(await codeOf(route, other, { cookie: me.cookie })).toBe('404 not_found');
-    if (route.auth.includes('key')) {
-      expect(await codeOf(route, other, { bearer: me.full })).toBe('404 not_found');
-    }
-    expect(await codeOf(route, other, { bearer: me.playback })).toBe('404 not_found');
-  });
+  it.each(ofProject)(
+    '%s is 404 on another account’s project, whatever the body [AUT-008]',
+    async (_id, route) => {
+      expect(await codeOf(route, other, { cookie: me.cookie })).toBe('404 not_found');
+      if (route.auth.includes('key')) {
+        expect(await codeOf(route, other, { bearer: me.full })).toBe('404 not_found');
+      }
+      expect(await codeOf(route, other, { bearer: me.playback })).toBe('404 not_found');
+    },
+  );
 
   it.each(ofProject)('%s lets a playback-only key in only where it says so [AUT-004]', async (_id, route) => {
     const code = await codeOf(route, me, { bearer: me.playback });

@@ -242,14 +242,14 @@ describe('an upload token', () => {
     expect(refusal(await finish(token, another.id, []))).toEqual([404, 'not_found']);
   });
 
-  it('that is forged or re-spelled is 401', async () => {
+  it('that is forged or re-spelled is 401 [UPT-228]', async () => {
     const token = await tokenOf();
     for (const bad of [`${token}=`, `x${token}`, token.replace('.', '..'), `${token.slice(0, -1)}!`]) {
       expect(refusal(await begin(bad))).toEqual([401, 'unauthorized']);
     }
   });
 
-  it('of a banned account or a deleted project starts nothing', async () => {
+  it('of a banned account or a deleted project starts nothing [BAN-001]', async () => {
     const token = await tokenOf();
     await bench.api.operator.banAccount({ accountId: me.accountId, banned: true });
     expect(refusal(await begin(token))).toEqual([403, 'account_banned']);
