@@ -1,10 +1,11 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ConfigError, createLogger, loadConfig, type Logger } from '@millrace/platform';
+import { createLogger, loadConfig, type Logger } from '@millrace/platform';
 import { type Embedded, startEmbedded } from './compose/embedded.ts';
 import { embeddedConfig } from './config.ts';
 import { dataFolder } from './data-folder/location.ts';
-import { PostgresError } from './postgres/index.ts';
+import { OperatorsProblemError } from './operators-problem.ts';
+import { sentenceFor } from './sentence-for.ts';
 
 const usage = 'usage: npm start -- [--data DIR] [--ready-file FILE] [--dev]';
 /** One Ctrl-C may arrive several times, through npm and the terminal: those count as one. */
@@ -33,16 +34,14 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     return await untilStopped(embedded, stopping, logger);
   } catch (error) {
     if (stopping.aborted) return 0;
-    if (isOperatorsProblem(error)) process.stderr.write(`millrace: ${error.message}\n`);
+    const sentence = sentenceFor(error);
+    if (sentence !== null) process.stderr.write(`millrace: ${sentence}\n`);
     else (logger ?? createLogger({ service: 'embedded' })).error({ err: error }, 'could not run');
     return error instanceof UsageError ? 2 : 1;
   }
 }
 
-class UsageError extends Error {}
-
-const isOperatorsProblem = (error: unknown): error is Error =>
-  error instanceof ConfigError || error instanceof PostgresError || error instanceof UsageError;
+class UsageError extends OperatorsProblemError {}
 
 function readFlags(args: readonly string[]): { dataDir: string; dev: boolean; readyFile?: string } | null {
   try {

@@ -1,10 +1,12 @@
 import { parseArgs } from 'node:util';
+import { BusRequestError } from '@millrace/bus';
 import { ProblemError } from '@millrace/contract';
 import { createLogger, type Logger } from '@millrace/platform';
 import { openRecord, type OpenRecord } from '../compose/record.ts';
 import { dataFolder } from '../data-folder/location.ts';
 import { readRunFile } from '../data-folder/run-file.ts';
-import { PostgresError, startPostgres } from '../postgres/index.ts';
+import { startPostgres } from '../postgres/index.ts';
+import { sentenceFor } from '../sentence-for.ts';
 import { type Command, CommandUsageError, commands, type Flags } from './commands.ts';
 
 /**
@@ -52,8 +54,10 @@ function parseCall(args: readonly string[]): Call | 'help' {
   const two = `${words[0] ?? ''} ${words[1] ?? ''}`;
   const name = Object.hasOwn(commands, two) ? two : (words[0] ?? '');
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (first < 0 || !command)
-    throw new CommandUsageError(`there is no command "${words.slice(0, 2).join(' ')}"`);
+  if (first < 0 || !command) {
+    const said = words.slice(0, 2).filter((word) => !word.startsWith('-'));
+    throw new CommandUsageError(`there is no command "${said.join(' ')}"`);
+  }
   const rest = [...args.slice(0, first), ...words.slice(name.split(' ').length)];
   const { values, positionals } = parseFlags(command, rest);
   if (positionals.length !== command.values.length) {
@@ -139,7 +143,12 @@ function usageOf(): string {
 }
 
 function describe(error: unknown): string {
-  if (error instanceof ProblemError) return `${error.code}: ${error.message}`;
-  if (error instanceof PostgresError) return error.message;
+  if (error instanceof ProblemError) {
+    const message = error.code === 'not_found' ? 'Nothing has the id that was given.' : error.message;
+    return `${error.code}: ${message}`;
+  }
+  if (error instanceof BusRequestError) return error.message;
+  const sentence = sentenceFor(error);
+  if (sentence !== null) return sentence;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

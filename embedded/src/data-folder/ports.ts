@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type Logger } from '@millrace/platform';
 import { z } from 'zod';
-import { readJsonFile, writeJsonFile } from './json-file.ts';
+import { DamagedFileError, readJsonFile, writeJsonFile } from './json-file.ts';
 
 const schema = z.record(z.string(), z.number().int().min(1).max(65_535));
 
@@ -19,7 +19,7 @@ export async function choosePorts<Name extends string>(
   logger: Logger,
 ): Promise<Record<Name, number>> {
   const path = join(dataDir, 'ports.json');
-  const remembered = schema.safeParse(readJsonFile(path)).data ?? {};
+  const remembered = readRemembered(path, logger);
   const chosen: Record<string, number> = {};
   for (const [name, configured] of Object.entries<number>(wanted)) {
     if (configured !== 0) chosen[name] = configured;
@@ -30,6 +30,17 @@ export async function choosePorts<Name extends string>(
   }
   writeJsonFile(path, { ...remembered, ...chosen });
   return chosen;
+}
+
+/** What is remembered wrongly is not remembered: new ports are worth more than no start. */
+function readRemembered(path: string, logger: Logger): Readonly<Record<string, number>> {
+  try {
+    return schema.safeParse(readJsonFile(path)).data ?? {};
+  } catch (error) {
+    if (!(error instanceof DamagedFileError)) throw error;
+    logger.warn({ path }, 'the ports of the last run cannot be read, so its addresses change');
+    return {};
+  }
 }
 
 async function rememberedOrFree(

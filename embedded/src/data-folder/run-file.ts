@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { readJsonFile, writeJsonFile } from './json-file.ts';
+import { DamagedFileError, readJsonFile, writeJsonFile } from './json-file.ts';
 
 const schema = z.object({ connectionString: z.string() });
 
@@ -15,5 +15,12 @@ export const writeRunFile = (dataDir: string, run: RunFile): void => writeJsonFi
 export const removeRunFile = (dataDir: string): void => rmSync(pathOf(dataDir), { force: true });
 
 /** Undefined while no service runs, or it is still starting. */
-export const readRunFile = (dataDir: string): RunFile | undefined =>
-  schema.safeParse(readJsonFile(pathOf(dataDir))).data;
+export function readRunFile(dataDir: string): RunFile | undefined {
+  try {
+    return schema.safeParse(readJsonFile(pathOf(dataDir))).data;
+  } catch (error) {
+    // The lock of the folder tells for sure whether a service runs.
+    if (error instanceof DamagedFileError) return undefined;
+    throw error;
+  }
+}

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DamagedFileError } from './json-file.ts';
 import { loadSecrets } from './secrets.ts';
 
 let folder: string;
@@ -31,7 +32,7 @@ describe('loadSecrets', () => {
 
   it.each(['{', '[]', '{"cursorKeys":5}', '{"cursorKeys":""}'])('refuses the damaged file %j', (text) => {
     writeFileSync(file(), text);
-    expect(() => loadSecrets(folder)).toThrow();
+    expect(() => loadSecrets(folder)).toThrow(DamagedFileError);
     expect(readFileSync(file(), 'utf8')).toBe(text);
   });
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { readJsonFile, writeJsonFile } from './json-file.ts';
+import { DamagedFileError, readJsonFile, writeJsonFile } from './json-file.ts';
 
 const newSecret = (): string => randomBytes(32).toString('base64url');
 const newKeySet = (): string => `k${randomBytes(3).toString('hex')}:${newSecret()}`;
@@ -25,12 +25,13 @@ const stored = z.partialRecord(z.enum(Object.keys(makers) as (keyof Secrets)[]),
 /**
  * The folder's secrets, made at its first start. To rotate a key set, put a new `kid:secret` in front and restart;
  * take the old one out when nothing signed with it is alive any more.
- * @throws Error when the file is damaged: made anew, every token that is out would be void
+ * @throws DamagedFileError when the file is damaged: made anew, every token that is out would be void
  */
 export function loadSecrets(dataDir: string): Secrets {
   const path = join(dataDir, 'secrets.json');
   const file = readJsonFile(path);
-  const known = file === undefined ? {} : stored.parse(file);
+  const known: Partial<Secrets> | undefined = file === undefined ? {} : stored.safeParse(file).data;
+  if (known === undefined) throw new DamagedFileError(path);
   const made = Object.entries(makers).map(([name, make]) => [name, known[name as keyof Secrets] ?? make()]);
   const secrets = Object.fromEntries(made) as Secrets;
   if (Object.keys(known).length < made.length) writeJsonFile(path, secrets);

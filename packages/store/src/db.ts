@@ -78,8 +78,9 @@ export function createDatabase(options: DatabaseOptions): Database {
     types: { getTypeParser },
   });
   // An idle connection that dies (restart, failover) is dropped by the pool; without a listener Node would exit.
+  let closing = false;
   pool.on('error', (error) => {
-    options.logger.warn({ err: error }, 'database connection lost while idle');
+    if (!closing) options.logger.warn({ err: error }, 'database connection lost while idle');
   });
   const { metrics } = options;
   metrics?.observe('millrace_db_connections', 'Connections to the record.', () => pool.totalCount);
@@ -88,7 +89,10 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     query: (text, values, name) => onLiveConnection(pool, wasRefused, () => run(pool, text, values, name)),
     transaction: (work) => transact(pool, work),
-    close: () => pool.end(),
+    close: () => {
+      closing = true;
+      return pool.end();
+    },
   };
 }
 

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { type AddressInfo } from 'node:net';
 import { type Duplex } from 'node:stream';
 import { type Logger } from '../logger.ts';
-import { problemFor } from './answer.ts';
+import { problemFor, sendProblem } from './answer.ts';
 
 export interface HttpServerOptions {
   host: string;
@@ -43,7 +43,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     answering.add(response);
     response.once('close', () => answering.delete(response));
     if (closing) response.setHeader('Connection', 'close');
-    options.handler(request, response);
+    if (request.headers.host === undefined && request.httpVersion === '1.1')
+      refuseHostless(response, options);
+    else options.handler(request, response);
   };
   const headersTimeout = options.headersTimeoutMs ?? 10_000;
   const requestTimeout = options.requestTimeoutMs ?? 30_000;
@@ -53,6 +55,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     keepAliveTimeout: keepAliveMs,
     connectionsCheckingInterval: Math.min(1_000, headersTimeout),
     maxHeaderSize: 16 * 1024,
+    // Refused here, since Node's own refusal has no body that says why.
+    requireHostHeader: false,
   });
   server.maxConnections = options.maxConnections ?? 4_096;
   server.maxHeadersCount = 100;
@@ -92,6 +96,18 @@ function listen(server: Server, options: HttpServerOptions): Promise<AddressInfo
       resolve(server.address() as AddressInfo);
     });
   });
+}
+
+/** RFC 9112 §3.2: a request of HTTP/1.1 names its host. */
+function refuseHostless(response: ServerResponse, options: HttpServerOptions): void {
+  for (const header of options.refusalHeaders ?? []) {
+    const [name = '', value = ''] = header.split(': ');
+    response.setHeader(name, value);
+  }
+  response.setHeader('X-Request-Id', options.newRequestId());
+  response.setHeader('Connection', 'close');
+  const detail = 'The request names no host.';
+  sendProblem(response, new ProblemError('invalid_request', { detail }), options.docsUrl);
 }
 
 /** What never became a request is answered by hand: there is no response object for it. */
