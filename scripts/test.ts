@@ -3,10 +3,11 @@
  * plain line, `N passed, N failed, N skipped`. With CI=true a skipped test fails the run.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { isPageCurrent, readCoverage, type TestRun, unproven, writePage } from './contract-coverage/index.ts';
+import { supervise } from './suites/supervise.ts';
 
 /** Whether a statement of the contract without a test fails the run. */
 const EVERY_STATEMENT_NEEDS_A_TEST: boolean = false;
@@ -68,6 +69,8 @@ interface JestResult extends TestRun {
 }
 
 const SLOWEST_SHOWN = 5;
+/** No test, and nothing before or after the tests of a file, takes this long. */
+const IDLE_MS = 600_000;
 
 function showSlowest({ testResults }: JestResult): void {
   const bySeconds = testResults
@@ -80,20 +83,36 @@ function showSlowest({ testResults }: JestResult): void {
 
 const results: JestResult[] = [];
 
-/** Runs one jest project. A suite that cannot even load, or an exit code that jest does not explain, is a failure. */
+/**
+ * Runs one jest project. A suite that cannot even load, an exit code that jest does not explain, a hang, and a
+ * process or file that is left behind are failures.
+ */
 const suite = (name: string, patterns: readonly string[]) => async () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-jest-'));
   const output = join(folder, 'result.json');
   try {
     const args = ['--selectProjects', name, '--json', '--outputFile', output, '--passWithNoTests'];
-    const code = await run(bin('jest'), [...args, ...patterns], {
-      NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning',
-    });
+    const reporters = ['default', './scripts/suites/progress-reporter.mjs'].flatMap((each) => [
+      '--reporters',
+      each,
+    ]);
+    // Not in the run's own temporary folder, which is gone when it ends.
+    const cache = ['--cacheDirectory', join('.cache', 'jest')];
+    const { code, complaints } = await supervise(
+      bin('jest'),
+      [...args, ...reporters, ...cache, ...patterns],
+      {
+        ...{ folder, idleMs: IDLE_MS },
+        env: { NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning' },
+      },
+    );
+    for (const complaint of complaints) console.error(`${name}: ${complaint}`);
+    if (!existsSync(output)) return { passed: 0, failed: Math.max(1, complaints.length), skipped: 0 };
     const result = JSON.parse(readFileSync(output, 'utf8')) as JestResult;
     results.push(result);
     showSlowest(result);
     const broken = result.numRuntimeErrorTestSuites;
-    const failed = result.numFailedTests + broken;
+    const failed = result.numFailedTests + broken + complaints.length;
     return {
       passed: result.numPassedTests,
       failed: failed === 0 && (code !== 0 || !result.success) ? 1 : failed,
