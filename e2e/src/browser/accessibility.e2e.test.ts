@@ -9,7 +9,7 @@ beforeAll(async () => {
   stage = await openStage();
 });
 afterEach(async () => {
-  for (const page of stage.context.pages()) await page.close();
+  await stage.clear();
   await stage.setState('ready');
 });
 afterAll(() => stage.close());

@@ -13,7 +13,7 @@ interface Seen {
 }
 
 /** What stands on every host but the CDN's. */
-export type Site = (host: string, path: string) => { type: string; body: string } | null;
+type Site = (path: string) => Promise<{ type: string; body: string } | null>;
 
 /** TLS for every host at one port: the CDN behind its own name, a test's pages behind all others. */
 export interface Front {
@@ -21,8 +21,6 @@ export interface Front {
   /** SHA-256 of the certificate's key, in base64: what a browser is told to believe. */
   spki: string;
   seen: Seen[];
-  /** While true, requests for the CDN break off, as without a network. */
-  cut: boolean;
   close(): Promise<void>;
 }
 
@@ -33,11 +31,14 @@ export async function startFront(cdn: { host: string; url: string }, site: Site)
     const path = incoming.url ?? '';
     response.once('close', () => front.seen.push({ host, path, status: response.statusCode }));
     if (host !== cdn.host) {
-      const page = site(host, path);
-      response.writeHead(page === null ? 404 : 200, { 'Content-Type': page?.type ?? 'text/plain' });
-      response.end(page?.body ?? '');
-    } else if (front.cut) incoming.socket.destroy();
-    else pass(incoming, response, cdn.url);
+      site(path).then(
+        (page) => {
+          response.writeHead(page === null ? 404 : 200, { 'Content-Type': page?.type ?? 'text/plain' });
+          response.end(page?.body ?? '');
+        },
+        () => response.writeHead(500).end(),
+      );
+    } else pass(incoming, response, cdn.url);
   };
   const server = createServer({ cert, key }, handler).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -46,7 +47,6 @@ export async function startFront(cdn: { host: string; url: string }, site: Site)
     port: (server.address() as AddressInfo).port,
     spki: createHash('sha256').update(spkiKey).digest('base64'),
     seen: [],
-    cut: false,
     async close() {
       server.closeAllConnections();
       server.close();

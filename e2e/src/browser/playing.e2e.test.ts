@@ -1,5 +1,8 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { waitFor } from '@millrace/testing';
+import { sample } from '@millrace/cdn/testing';
 import { cdnHost, openStage, type Stage } from './stage.ts';
 
 let stage: Stage;
@@ -7,8 +10,7 @@ beforeAll(async () => {
   stage = await openStage();
 });
 afterEach(async () => {
-  for (const page of stage.context.pages()) await page.close();
-  stage.front.seen.length = 0;
+  await stage.clear();
 });
 afterAll(() => stage.close());
 
@@ -148,5 +150,36 @@ describe('elsewhere', () => {
   it('plays on its own domain though the page sends no referrer [EMB-202]', async () => {
     const show = await stage.open({ referrerPolicy: 'no-referrer' });
     await show.play();
+  });
+});
+
+describe('other players', () => {
+  it('play to the end when they do no more than follow addresses', async () => {
+    const { token } = stage.token(600);
+    const master = `${stage.harness.cdn.listening}/v/${sample.videoId}/master.m3u8?token=${token}`;
+    const { stderr } = await promisify(execFile)('ffmpeg', [
+      ...['-v', 'error', '-stats', '-headers', `Referer: https://${sample.domain}/\r\n`, '-i', master],
+      ...['-map', '0:v:0', '-map', '0:a:0', '-f', 'null', '-'],
+    ]);
+    expect(stderr).toMatch(/time=00:00:59\.9|time=00:01:00/);
+    expect(stderr).not.toMatch(/error|HTTP|invalid/i);
+  });
+
+  it('are used where the browser has no media source extensions', async () => {
+    await stage.context.addInitScript(
+      'delete window.MediaSource; delete window.ManagedMediaSource; delete window.WebKitMediaSource;',
+    );
+    const first = stage.token(10);
+    const second = stage.token(600);
+    stage.answer = () => second;
+    const show = await stage.open({ token: first.token });
+    expect(await show.ask("video.canPlayType('application/vnd.apple.mpegurl')")).not.toBe('');
+    await show.play();
+    const before = await show.time();
+    await waitFor(async () => (await show.heard()).some(({ data }) => data['event'] === 'token_renewed'));
+    await stage.harness.clock.advance(11_000);
+    await show.playsOn(1);
+    expect(await show.ask('video.currentSrc')).toContain(second.token);
+    expect(await show.time()).toBeGreaterThan(before);
   });
 });

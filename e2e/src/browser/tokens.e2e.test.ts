@@ -7,9 +7,7 @@ beforeAll(async () => {
   stage = await openStage();
 });
 afterEach(async () => {
-  for (const page of stage.context.pages()) await page.close();
-  stage.front.seen.length = 0;
-  stage.answer = null;
+  await stage.clear();
 });
 afterAll(() => stage.close());
 

@@ -9,11 +9,8 @@ beforeAll(async () => {
   stage = await openStage();
 });
 afterEach(async () => {
-  for (const page of stage.context.pages()) await page.close();
-  stage.front.seen.length = 0;
-  stage.front.cut = false;
+  await stage.clear();
   stage.harness.store.interfere = null;
-  stage.answer = null;
   await stage.setState('ready');
 });
 afterAll(() => stage.close());

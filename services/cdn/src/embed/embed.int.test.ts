@@ -51,7 +51,7 @@ async function setState(video: Parameters<typeof videoState>[0], overWatchLimit 
 }
 
 describe('the embed page', () => {
-  it('is a page with the headers that keep it within its bounds', async () => {
+  it('is a page with the headers that keep it within its bounds [EMB-203, EMB-204, EMB-205, EMB-206]', async () => {
     const answer = await page();
     expect(answer.status).toBe(200);
     expect(answer.headers).toMatchObject({
@@ -122,7 +122,7 @@ describe('the embed page', () => {
     expect(Number(answer.headers['content-length'])).toBeGreaterThan(0);
   });
 
-  it('works with every kind of token, a preview’s framed by the dashboard alone', async () => {
+  it('works with every kind of token, a preview’s framed by the dashboard alone [EMB-203]', async () => {
     for (const kind of ['playback', 'preview', 'demo'] as const) {
       const answer = await page({ token: harness.token({ kind, domain: 'dashboard.example.net' }) });
       expect(answer.status).toBe(200);
@@ -153,14 +153,14 @@ describe('branding', () => {
   };
   afterEach(() => setState({}));
 
-  it('has no effect without white label: the service’s logo stays', async () => {
+  it('has no effect without white label: the service’s logo stays [EMB-210, EMB-212]', async () => {
     const { body, accent, policy } = await text(false);
     expect(body).toMatch(/<img class="logo" src="\.\.\/player\/logo-[0-9a-f]{16}\.svg" alt="Millrace"/);
     expect(accent).toBeNull();
     expect(policy.get('img-src')).toBe("'self'");
   });
 
-  it('puts the customer’s logo and colour in place of the service’s', async () => {
+  it('puts the customer’s logo and colour in place of the service’s [EMB-211, EMB-213]', async () => {
     const { body, accent, policy } = await text(true);
     expect(body).toContain('<img class="logo" src="https://shop.example.com/logo.svg"');
     expect(body).not.toContain('Millrace');
@@ -168,7 +168,7 @@ describe('branding', () => {
     expect(policy.get('img-src')).toBe("'self' https://shop.example.com");
   });
 
-  it('hides the logo, or keeps it, as told', async () => {
+  it('hides the logo, or keeps it, as told [EMB-210]', async () => {
     const branding = { hideLogo: true, primaryColor: null, logoUrl: null };
     expect((await text(true, branding)).body).not.toContain('class="logo"');
     expect((await text(true, { ...branding, hideLogo: false })).body).toContain('alt="Millrace"');
@@ -198,7 +198,7 @@ describe('checks of the embed page', () => {
     ],
     ['an empty one beside it', (token) => `?token=${token}&token=`, 403, 'token_invalid'],
     ['padding', (token) => `?token=${token}=`, 403, 'token_invalid'],
-  ])('%s', async (_title, query, status, code) => {
+  ])('%s [EMB-207]', async (_title, query, status, code) => {
     const answer = await page({ token: null }, url(query(harness.token())));
     expect([answer.status, answer.headers['x-svc-error']]).toEqual([status, code]);
   });
@@ -207,7 +207,7 @@ describe('checks of the embed page', () => {
     ['of another key', () => harness.token({}, otherKeys), 'token_invalid'],
     ['for another video', () => harness.token({ videoId: 'vid_0000000000000000000002' }), 'token_invalid'],
     ['expired', () => harness.token({ expiresAt: harness.clock.now() }), 'token_expired'],
-  ])('a token %s', async (_title, token, code) => {
+  ])('a token %s [EMB-201]', async (_title, token, code) => {
     const answer = await page({ token: token() });
     expect([answer.status, answer.headers['x-svc-error']]).toEqual([403, code]);
   });
@@ -220,7 +220,7 @@ describe('checks of the embed page', () => {
     ['a subdomain', { Referer: `https://www.${sample.domain}/` }, 'domain_mismatch'],
     ['http', { Referer: `http://${sample.domain}/` }, 'domain_mismatch'],
     ['another Origin', { Origin: 'https://other.example.com' }, 'domain_mismatch'],
-  ])('with a referrer of %s', async (_title, headers, code) => {
+  ])('with a referrer of %s [EMB-202]', async (_title, headers, code) => {
     expect((await page({ headers })).headers['x-svc-error']).toBe(code);
   });
 
@@ -253,7 +253,7 @@ describe('a refusal', () => {
     ['deleted', 403, 'video_unavailable', 'This video has been deleted'],
     ['failed', 403, 'video_unavailable', 'This video is not available'],
   ] as const)(
-    'of a %s video is a problem, or a page for who reads pages',
+    'of a %s video is a problem, or a page for who reads pages [EMB-201, EMB-208]',
     async (status, http, code, words) => {
       await setState({ status });
       const plain = await page({ headers: { Accept: 'application/json' } });
@@ -323,7 +323,7 @@ describe('the player’s files', () => {
   const get = (at: string, encoding?: string): Promise<Answer> =>
     harness.ask(at, { token: null, origin: null, headers: encoding ? { 'Accept-Encoding': encoding } : {} });
 
-  it('never change under their names, and come compressed to who takes that', async () => {
+  it('never change under their names, and come compressed to who takes that [CDN-216]', async () => {
     const names = await files();
     expect(names.map((name) => name.replace(/-[0-9a-f]{16}\./, '.'))).toEqual([
       '/player/player.css',
