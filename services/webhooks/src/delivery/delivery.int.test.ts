@@ -1,9 +1,8 @@
-import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { topics } from '@millrace/contract';
 import { waitFor } from '@millrace/testing';
-import { createHarness, type Harness, type TestEndpoint } from '../testing/harness.ts';
-import { answerStatus, type Received, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { createHarness, type Harness } from '../testing/harness.ts';
+import { answerStatus, isSignedBy, type Receiver, startReceiver } from '../testing/receiver.ts';
 
 let harness: Harness;
 let receiver: Receiver;
@@ -16,16 +15,6 @@ afterEach(async () => {
   await harness.close();
 });
 
-/** As a receiver would, from the contract's words alone. */
-const isSignedBy = ({ signature, body }: Received, secret: string): boolean => {
-  const [, t, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(signature) ?? [];
-  return (
-    v1 ===
-    createHmac('sha256', secret)
-      .update(`${t ?? ''}.${body}`, 'utf8')
-      .digest('hex')
-  );
-};
 const isDelivered = (row: { status: string }): boolean => row.status === 'delivered';
 const tried = (attempts: number) => (row: { attempts: number }) => row.attempts === attempts;
 

@@ -2,7 +2,14 @@ import { type Bus } from '@millrace/bus';
 import { createMemoryBus } from '@millrace/bus/memory';
 import { topics } from '@millrace/contract';
 import { newId, newWebhookSecret, parseKeySet, sealWebhookSecret } from '@millrace/domain';
-import { createMetrics, type Metrics, type Service, silentLogger, systemClock } from '@millrace/platform';
+import {
+  type Clock,
+  createMetrics,
+  type Metrics,
+  type Service,
+  silentLogger,
+  systemClock,
+} from '@millrace/platform';
 import { createDatabase, type Database, listDeliveries } from '@millrace/store';
 import { captureLogger, type CapturedLog, createTestDatabase, seedAccount, waitFor } from '@millrace/testing';
 import { webhooksConfig } from '../config.ts';
@@ -31,7 +38,10 @@ export interface Harness {
   store: Database;
   bus: Bus;
   connectionString: string;
-  start(settings?: Record<string, string>): Promise<RunningWebhooks>;
+  start(
+    settings?: Record<string, string>,
+    instead?: { store?: Database; clock?: Clock },
+  ): Promise<RunningWebhooks>;
   addEndpoint(url: string): Promise<TestEndpoint>;
   /** Writes an event into the record and puts its message on the bus. */
   emit(endpoint: TestEndpoint, data?: object): Promise<string>;
@@ -70,7 +80,7 @@ export async function createHarness(): Promise<Harness> {
     store,
     bus,
     connectionString,
-    start: async (settings = {}) => {
+    start: async (settings = {}, instead = {}) => {
       const log = captureLogger();
       const metrics = createMetrics({ service: 'webhooks' });
       const config = webhooksConfig.parse({
@@ -81,6 +91,7 @@ export async function createHarness(): Promise<Harness> {
       });
       const service = createWebhooks({
         ...{ config, store, connectionString, bus, clock: systemClock, logger: log.logger, metrics },
+        ...instead,
       });
       running.push(service);
       await service.start(new AbortController().signal);

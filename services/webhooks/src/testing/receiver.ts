@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo } from 'node:net';
 
@@ -62,4 +63,15 @@ export async function startReceiver(): Promise<Receiver> {
     },
   };
   return receiver;
+}
+
+/** Whether a receiver that knows the contract's words alone would take it as signed with the secret. */
+export function isSignedBy({ signature, body }: Received, secret: string): boolean {
+  const [, t, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(signature) ?? [];
+  return (
+    v1 ===
+    createHmac('sha256', secret)
+      .update(`${t ?? ''}.${body}`, 'utf8')
+      .digest('hex')
+  );
 }
