@@ -25,6 +25,10 @@ describe('the OpenAPI document', () => {
     expect(document['openapi']).toBe('3.1.0');
   });
 
+  it('says which version of the contract it describes [VER-001]', () => {
+    expect(document['info']).toMatchObject({ version: '0.16.1' });
+  });
+
   it('has every route of customers, and none of the team or the services [API-201]', () => {
     const table = Object.entries(routes as Record<string, RouteDefinition>);
     const customers = table.filter(([, route]) => !isInternal(route)).map(([id]) => id);

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { isId, newId } from './ids.ts';
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** The 32 hexadecimal digits that the base62 part of an id stands for. */
+const hexOf = (id: string): string =>
+  Array.from(id.slice(id.indexOf('_') + 1))
+    .reduce((value, letter) => value * 62n + BigInt(alphabet.indexOf(letter)), 0n)
+    .toString(16)
+    .padStart(32, '0');
+
+describe('newId', () => {
+  it('is a prefix and the base62 of a UUIDv7 of its time [CNV-001]', () => {
+    const id = newId('vid', new Date('2026-03-01T12:00:00.123Z'));
+    expect(id).toMatch(/^vid_[A-Za-z0-9]{22}$/);
+    const hex = hexOf(id);
+    // RFC 9562, 5.7: 48 bits of milliseconds, version 7, variant 10.
+    expect(parseInt(hex.slice(0, 12), 16)).toBe(Date.parse('2026-03-01T12:00:00.123Z'));
+    expect([hex[12], /[89ab]/.test(hex[16] ?? '')]).toEqual(['7', true]);
+  });
+
+  it('sorts by creation, across the year 2000 and beyond 2100 too [CNV-001]', () => {
+    const instants = ['1999-12-31T23:59:59.999Z', '2026-03-01T12:00:00.123Z', '2026-03-01T12:00:00.124Z'];
+    const ids = [...instants, '2150-01-01T00:00:00.000Z'].map((at) => newId('evt', new Date(at)));
+    expect(ids.toSorted()).toEqual(ids);
+  });
+
+  it('never comes twice', () => {
+    const now = new Date();
+    expect(new Set(Array.from({ length: 1_000 }, () => newId('upl', now))).size).toBe(1_000);
+  });
+});
+
+describe('isId', () => {
+  it('knows its own, and no other prefix or shape', () => {
+    const id = newId('prj');
+    expect(isId('prj', id)).toBe(true);
+    for (const other of [
+      '',
+      'prj_',
+      id.slice(0, -1),
+      `${id}x`,
+      id.replace('prj', 'vid'),
+      `${id.slice(0, -1)}-`,
+    ]) {
+      expect(isId('prj', other)).toBe(false);
+    }
+  });
+});
