@@ -131,25 +131,25 @@ export async function setPlan(
 }
 
 /**
- * Bans an account or lifts its ban, from its next request on. Playback goes on. A second ban keeps the first
- * one's time and takes the new reason.
+ * Bans an account or lifts its ban, from its next request on. Playback goes on, unless the ban holds the videos:
+ * the reconciler does. A second ban keeps the first one's time and takes the rest of the new one.
  * @throws ProblemError `not_found`
  */
 export async function banAccount(
   tx: Transaction,
-  input: { accountId: string; banned: boolean; reason?: string; actor: string },
+  input: { accountId: string; banned: boolean; reason?: string; holdVideos?: boolean; actor: string },
 ): Promise<AccountRow> {
-  const { accountId, banned, reason = null, actor } = input;
+  const { accountId, banned, reason = null, holdVideos = false, actor } = input;
   const { rows } = await tx.query<AccountRow>(
     `update accounts set banned_at = case when $2 then coalesce(banned_at, clock_timestamp()) end,
-       ban_reason = case when $2 then $3 end, updated_at = clock_timestamp()
+       ban_reason = case when $2 then $3 end, ban_holds_videos = $2 and $4, updated_at = clock_timestamp()
      where id = $1 returning ${columns}`,
-    [accountId, banned, reason],
+    [accountId, banned, reason, holdVideos],
   );
   const account = rows[0];
   if (account === undefined) throw new ProblemError('not_found');
   const action = banned ? 'account.ban' : 'account.unban';
-  await writeAudit(tx, { actor, action, subject: accountId, details: { reason } });
+  await writeAudit(tx, { actor, action, subject: accountId, details: { reason, holdVideos } });
   return account;
 }
 

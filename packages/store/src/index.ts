@@ -168,3 +168,12 @@ export { joinWhitelist, keepBillingEvent, listPaidPlans, listWhitelist } from '.
 export { insertReport } from './reports.ts';
 export { correctUsageDrift, type UsageDrift } from './usage-drift.ts';
 export { countWatchedTime, purgeViews, reconcileWatchLimits, type WatchedTime } from './watched-time.ts';
+export {
+  type AuditRow,
+  type EncodeJobSummary,
+  listAudit,
+  listEncodeJobs,
+  listReports,
+  type ReportRow,
+} from './team-lists.ts';
+export { reconcileBanHolds } from './ban-holds.ts';

@@ -76,6 +76,13 @@ export const apiConfig = z.object({
   BILLING_CALLBACK_SECRETS: namedSecrets.default(new Map()),
   /** The shared admin token; unset: admin routes refuse every caller. */
   ADMIN_TOKEN: secret.optional(),
+  /**
+   * Tokens of an access gateway that admin routes accept: who issues them, for whom, and where the keys are. All or
+   * none.
+   */
+  ADMIN_JWT_ISSUER: z.string().min(1).optional(),
+  ADMIN_JWT_AUDIENCE: z.string().min(1).optional(),
+  ADMIN_JWKS_URL: httpUrl.optional(),
   /** What `X-Internal-Secret` must be. */
   INTERNAL_SECRET: secret,
   /** `host:port` of the servers that domain verification asks; unset: each zone's own. */

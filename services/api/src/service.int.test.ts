@@ -27,7 +27,7 @@ const fill = (path: string, tenant: Tenant): string =>
   path.replace('{projectId}', tenant.projectId).replaceAll(/\{(\w+)Id\}/g, (_all, name: string) => {
     const prefixes: Record<string, string> = {
       ...{ domain: 'dom', key: 'key', video: 'vid', upload: 'upl', job: 'job' },
-      ...{ endpoint: 'whe', delivery: 'del' },
+      ...{ endpoint: 'whe', delivery: 'del', account: 'acc' },
     };
     return `${prefixes[name] ?? name}_0000000000000000000000`;
   });
@@ -56,13 +56,12 @@ describe('every route that needs a credential', () => {
     '%s is on the internal port only, and passes its own credential',
     async (_id, route) => {
       const ask: Ask = route.auth.includes('admin')
-        ? { bearer: adminToken, body: {} }
+        ? { bearer: adminToken, ...(route.method === 'get' ? {} : { body: {} }) }
         : { headers: { 'x-internal-secret': internalSecret } };
       const hidden = await api.ask(`${route.method.toUpperCase()} ${fill(route.path, me)}`, ask);
       expect(hidden.status).toBe(404);
-      expect(await codeOf(route, me, route.method === 'get' ? { ...ask, body: undefined } : ask)).toBe(
-        '404 not_found',
-      );
+      // Past the guard: the list, what is not there, or the body's own fault.
+      expect(await codeOf(route, me, ask)).toMatch(/^(200|404 not_found|400 invalid_request)$/);
     },
   );
 });

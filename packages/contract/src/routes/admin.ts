@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import { video } from '../resources.ts';
+import { account, planStatuses, timestamp, video } from '../resources.ts';
 import { text } from '../text.ts';
-import { defineRoutes } from './route.ts';
+import { defineRoutes, pageOf, pageQuery } from './route.ts';
 
 /** Why the team acts; customers see it in the event unless the matter is legal. */
 const reason = text({ max: 500 });
+
+const jobStates = ['running', 'succeeded', 'failed', 'cancelled'] as const;
 
 export const adminRoutes = defineRoutes({
   holdVideo: {
@@ -48,5 +50,99 @@ export const adminRoutes = defineRoutes({
     auth: ['admin'],
     response: { status: 200, body: video, description: 'The video, `processing` again.' },
     errors: ['invalid_video_state'],
+  },
+  banAccount: {
+    method: 'post',
+    path: '/admin/accounts/{accountId}/ban',
+    summary: 'Ban an account, from its next request on',
+    description: 'What is playing goes on playing, unless `holdVideos` holds the videos too.',
+    tag: 'Admin',
+    auth: ['admin'],
+    body: z.strictObject({ reason: reason.optional(), holdVideos: z.boolean().default(false) }),
+    response: { status: 200, body: account, description: 'The account.' },
+  },
+  unbanAccount: {
+    method: 'delete',
+    path: '/admin/accounts/{accountId}/ban',
+    summary: 'Lift the ban of an account, and the holds that it placed',
+    tag: 'Admin',
+    auth: ['admin'],
+    response: { status: 200, body: account, description: 'The account.' },
+  },
+  setAccountPlan: {
+    method: 'post',
+    path: '/admin/accounts/{accountId}/plan',
+    summary: 'Put an account on a plan',
+    tag: 'Admin',
+    auth: ['admin'],
+    body: z.strictObject({ planId: text({ max: 64 }), status: z.enum(planStatuses).default('active') }),
+    response: { status: 200, body: account, description: 'The account.' },
+  },
+  listReports: {
+    method: 'get',
+    path: '/admin/reports',
+    summary: 'Reports of viewers, newest first',
+    tag: 'Admin',
+    auth: ['admin'],
+    query: z.object(pageQuery),
+    response: {
+      status: 200,
+      body: pageOf(
+        z.object({
+          id: z.string(),
+          videoId: z.string(),
+          accountId: z.string(),
+          reason: z.string(),
+          detail: z.string().nullable(),
+          createdAt: timestamp,
+        }),
+      ),
+      description: 'One page.',
+    },
+  },
+  listEncodeJobs: {
+    method: 'get',
+    path: '/admin/encode-jobs',
+    summary: 'Encode jobs, newest first',
+    tag: 'Admin',
+    auth: ['admin'],
+    query: z.object({ ...pageQuery, state: z.enum(jobStates).optional() }),
+    response: {
+      status: 200,
+      body: pageOf(
+        z.object({
+          id: z.string(),
+          videoId: z.string(),
+          accountId: z.string(),
+          state: z.enum(jobStates),
+          remaining: z.int(),
+          createdAt: timestamp,
+          finishedAt: timestamp.nullable(),
+        }),
+      ),
+      description: 'One page.',
+    },
+  },
+  listAudit: {
+    method: 'get',
+    path: '/admin/audit',
+    summary: 'What the team did, newest first',
+    tag: 'Admin',
+    auth: ['admin'],
+    query: z.object({ ...pageQuery, subject: z.string().max(64).optional() }),
+    response: {
+      status: 200,
+      body: pageOf(
+        z.object({
+          id: z.string(),
+          actor: z.string(),
+          action: z.string(),
+          subject: z.string(),
+          details: z.record(z.string(), z.unknown()),
+          createdAt: timestamp,
+        }),
+      ),
+      description: 'One page.',
+    },
   },
 });

@@ -56,6 +56,7 @@ export const pathParameters = {
   domainId: idOf('dom').meta({ description: 'Id of a domain.' }),
   keyId: idOf('key').meta({ description: 'Id of an API key.' }),
   videoId: idOf('vid').meta({ description: 'Id of a video.' }),
+  accountId: idOf('acc').meta({ description: 'Id of an account.' }),
   endpointId: idOf('whe').meta({ description: 'Id of a webhook endpoint.' }),
   deliveryId: idOf('del').meta({ description: 'Id of a delivery.' }),
   uploadId: idOf('upl').meta({ description: 'Id of an upload.' }),

@@ -1,10 +1,22 @@
 import { type ApiHandlers } from '../calls.ts';
 import { type FeatureDeps } from '../deps.ts';
+import { type AccountHandlers, accountHandlers } from './accounts.ts';
+import { type ListHandlers, listHandlers } from './lists.ts';
 import { holdVideo, liftVideo, removeVideo, retryEncodeJob } from './team.ts';
 
-type AdminHandlers = Pick<ApiHandlers, 'holdVideo' | 'liftVideo' | 'removeVideo' | 'retryEncodeJob'>;
+type AdminHandlers = Pick<ApiHandlers, 'holdVideo' | 'liftVideo' | 'removeVideo' | 'retryEncodeJob'> &
+  AccountHandlers &
+  ListHandlers;
 
-export const adminHandlers = ({ store }: FeatureDeps): AdminHandlers => ({
+export const adminHandlers = (deps: FeatureDeps): AdminHandlers => ({
+  ...videoHandlers(deps),
+  ...accountHandlers(deps),
+  ...listHandlers(deps),
+});
+
+const videoHandlers = ({
+  store,
+}: FeatureDeps): Pick<ApiHandlers, 'holdVideo' | 'liftVideo' | 'removeVideo' | 'retryEncodeJob'> => ({
   holdVideo: ({ caller: { actor }, params: { videoId }, body }) =>
     holdVideo(store, { videoId, reason: body.reason ?? null, legal: body.legal, actor }),
 

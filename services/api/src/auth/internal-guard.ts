@@ -4,22 +4,35 @@ import { type Guard } from '@millrace/platform';
 import { type AdminCaller } from '../calls.ts';
 import { type ApiConfig } from '../config.ts';
 import { bearerOf } from './credentials.ts';
+import { createGatewayVerifier } from './gateway-token.ts';
+
+type GuardConfig = Pick<
+  ApiConfig,
+  'ADMIN_TOKEN' | 'INTERNAL_SECRET' | 'ADMIN_JWT_ISSUER' | 'ADMIN_JWT_AUDIENCE' | 'ADMIN_JWKS_URL'
+>;
 
 /** Who may call the team's and the services' own routes, on their own port (contract ADM-001 to ADM-004). */
-export function createInternalGuard(config: Pick<ApiConfig, 'ADMIN_TOKEN' | 'INTERNAL_SECRET'>): Guard {
+export function createInternalGuard(config: GuardConfig): Guard {
   const adminHash = config.ADMIN_TOKEN === undefined ? null : hashOf(config.ADMIN_TOKEN);
   const internalHash = hashOf(config.INTERNAL_SECRET);
-  const admin: AdminCaller = { kind: 'admin', actor: 'admin' };
-  return (route, { headers }) => {
+  const gateway = createGatewayVerifier(config);
+
+  const adminOf = async (bearer: string): Promise<AdminCaller | null> => {
+    if (adminHash !== null && matchesHash(bearer, adminHash)) return { kind: 'admin', actor: 'admin' };
+    const verified = (await gateway?.(bearer)) ?? null;
+    return verified === null ? null : { kind: 'admin', actor: verified.subject };
+  };
+
+  return async (route, { headers }) => {
     const bearer = bearerOf(headers);
+    if (route.auth.includes('admin') && bearer !== null) {
+      const caller = await adminOf(bearer);
+      if (caller !== null) return { context: { caller }, jsonOnly: false };
+    }
     const secret = headers['x-internal-secret'];
-    if (route.auth.includes('admin') && bearer !== null && adminHash !== null) {
-      if (matchesHash(bearer, adminHash))
-        return Promise.resolve({ context: { caller: admin }, jsonOnly: false });
-    }
     if (route.auth.includes('internal') && typeof secret === 'string' && matchesHash(secret, internalHash)) {
-      return Promise.resolve({ context: {}, jsonOnly: false });
+      return { context: {}, jsonOnly: false };
     }
-    return Promise.reject(new ProblemError('unauthorized'));
+    throw new ProblemError('unauthorized');
   };
 }

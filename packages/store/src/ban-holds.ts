@@ -1,0 +1,38 @@
+import { type Database } from './db.ts';
+import { createHoldCommands, type HoldReference } from './holds.ts';
+
+/** The hold that a ban puts on a video of its account. */
+const banHold = (videoId: string): HoldReference => ({ videoId, source: 'admin', reference: 'ban' });
+const actor = 'reconciler';
+
+/**
+ * Makes holds match bans: videos of accounts that are banned with `holdVideos` are held, those of others are not by
+ * a ban. Safe to repeat; some at a time.
+ * @returns how many holds were placed or lifted
+ */
+export async function reconcileBanHolds(db: Database, limit = 200): Promise<number> {
+  const holds = createHoldCommands(db);
+  const { rows: missing } = await db.query<{ id: string; reason: string | null }>(
+    `select v.id, a.ban_reason as reason from accounts a
+     join videos v on v.account_id = a.id and v.deleted_at is null and v.status <> 'failed'
+     where a.banned_at is not null and a.ban_holds_videos and not exists (
+       select from video_holds h
+       where h.video_id = v.id and h.source = 'admin' and h.reference = 'ban' and h.lifted_at is null)
+     limit $1`,
+    [limit],
+    'ban-holds-missing',
+  );
+  for (const { id, reason } of missing) await holds.place({ ...banHold(id), reason, legal: false }, actor);
+  const { rows: surplus } = await db.query<{ id: string }>(
+    `select v.id from video_holds h
+     join videos v on v.id = h.video_id and v.deleted_at is null
+     join accounts a on a.id = v.account_id
+     where h.source = 'admin' and h.reference = 'ban' and h.lifted_at is null
+       and not (a.banned_at is not null and a.ban_holds_videos)
+     limit $1`,
+    [limit],
+    'ban-holds-surplus',
+  );
+  for (const { id } of surplus) await holds.lift(banHold(id), actor);
+  return missing.length + surplus.length;
+}

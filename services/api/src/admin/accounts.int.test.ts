@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type Account } from '@millrace/contract';
+import { reconcileBanHolds } from '@millrace/store';
+import { seedVideo } from '../testing/seed-video.ts';
+import {
+  adminToken,
+  type Answer,
+  createTenant,
+  createTestApi,
+  type Tenant,
+  type TestApi,
+} from '../testing/test-api.ts';
+
+interface Page<Row> {
+  data: Row[];
+  nextCursor: string | null;
+}
+
+let api: TestApi;
+let me: Tenant;
+beforeAll(async () => {
+  api = await createTestApi();
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  me = await createTenant(api);
+});
+
+const admin = <Body = Account>(request: string, body?: unknown): Promise<Answer<Body>> => {
+  const [method = '', path = ''] = request.split(' ');
+  return api.ask<Body>(`${method} internal:/admin/${path}`, {
+    ...{ bearer: adminToken },
+    ...(body === undefined ? {} : { body }),
+  });
+};
+const get = (): Promise<Answer> => api.ask(`GET /v1/projects/${me.projectId}`, { bearer: me.full });
+const refusal = ({ status, problem }: Answer): [number, string] => [status, problem.code];
+const statusOf = async (videoId: string): Promise<string | undefined> =>
+  (await api.store.query<{ status: string }>('select status from videos where id = $1', [videoId])).rows[0]
+    ?.status;
+const audit = async (subject: string): Promise<string[]> =>
+  (await admin<Page<{ actor: string; action: string }>>(`GET audit?subject=${subject}`)).body.data.map(
+    ({ actor, action }) => `${actor} ${action}`,
+  );
+
+describe('banning an account', () => {
+  it('refuses every call of it from the next on, with key and session, until it is lifted', async () => {
+    const { status, body } = await admin(`POST accounts/${me.accountId}/ban`, { reason: 'abuse' });
+    expect([status, body.id]).toEqual([200, me.accountId]);
+    expect(refusal(await get())).toEqual([403, 'account_banned']);
+    expect(refusal(await api.ask('GET /v1/me', { cookie: me.cookie }))).toEqual([403, 'account_banned']);
+    expect((await admin(`DELETE accounts/${me.accountId}/ban`)).status).toBe(200);
+    expect((await get()).status).toBe(200);
+    expect(await audit(me.accountId)).toEqual(
+      expect.arrayContaining(['admin account.ban', 'admin account.unban']),
+    );
+  });
+
+  it('leaves what plays alone; with holdVideos it is held until the ban is lifted', async () => {
+    const plays = await seedVideo(api.store, me, { status: 'ready' });
+    const ban = async (body: object): Promise<void> => {
+      await admin(`POST accounts/${me.accountId}/ban`, body);
+      await reconcileBanHolds(api.store);
+    };
+    await ban({});
+    expect(await statusOf(plays)).toBe('ready');
+    await ban({ holdVideos: true, reason: 'abuse' });
+    expect(await statusOf(plays)).toBe('held');
+    expect(await reconcileBanHolds(api.store)).toBe(0);
+    // The team's own hold outlives the ban.
+    const held = await seedVideo(api.store, me, { status: 'ready' });
+    await admin(`POST videos/${held}/hold`, {});
+    await reconcileBanHolds(api.store);
+    await admin(`DELETE accounts/${me.accountId}/ban`);
+    await reconcileBanHolds(api.store);
+    expect([await statusOf(plays), await statusOf(held)]).toEqual(['ready', 'held']);
+  });
+
+  it.each(['POST', 'DELETE'])('of an unknown account: %s is 404', async (method) => {
+    expect(
+      refusal(await admin(`${method} accounts/acc_unknown/ban`, method === 'POST' ? {} : undefined)),
+    ).toEqual([404, 'not_found']);
+  });
+});
+
+describe('putting an account on a plan', () => {
+  it('holds from the next request on, and the CDN is told', async () => {
+    const { status, body } = await admin(`POST accounts/${me.accountId}/plan`, {
+      planId: 'free',
+      status: 'past_due',
+    });
+    expect([status, body.planId, body.planStatus]).toEqual([200, 'free', 'past_due']);
+    const { rows } = await api.store.query<{ quality: string }>(
+      `select value -> 'state' ->> 'maxQuality' as quality from outbox where key = $1 order by id desc limit 1`,
+      [me.accountId],
+    );
+    expect(rows).toEqual([{ quality: '720p' }]);
+    expect(await audit(me.accountId)).toContain('admin account.plan');
+  });
+
+  it.each([{ planId: 'gold' }, {}, { planId: 'pro', status: 'rich' }, { planId: 'pro', x: 1 }])(
+    'refuses %j',
+    async (body) => {
+      expect(refusal(await admin(`POST accounts/${me.accountId}/plan`, body))).toEqual([
+        400,
+        'invalid_request',
+      ]);
+    },
+  );
+});
+
+describe('what the team reads', () => {
+  it('pages reports, newest first', async () => {
+    const videoId = await seedVideo(api.store, me, { status: 'ready' });
+    const file = async (reason: string): Promise<void> => {
+      await api.ask(`POST /v1/projects/${me.projectId}/videos/${videoId}/reports`, {
+        bearer: me.full,
+        body: { reason },
+      });
+    };
+    for (const reason of ['one', 'two', 'three']) await file(reason);
+    const first = (await admin<Page<{ reason: string }>>('GET reports?limit=2')).body;
+    const second = (
+      await admin<Page<{ reason: string }>>(`GET reports?limit=2&cursor=${first.nextCursor ?? ''}`)
+    ).body;
+    expect([first, second].map(({ data }) => data.map(({ reason }) => reason))).toEqual([
+      ['three', 'two'],
+      ['one'],
+    ]);
+    expect(second.nextCursor).toBeNull();
+  });
+
+  it('pages encode jobs by their state', async () => {
+    await api.store.query(
+      `insert into encode_jobs (id, video_id, account_id, state, created_at)
+       select 'job_' || n, $1, $2, case when n = 3 then 'failed' else 'running' end, now() + n * interval '1 second'
+       from generate_series(1, 4) n`,
+      [await seedVideo(api.store, me, { status: 'processing' }), me.accountId],
+    );
+    type Jobs = Page<{ id: string; state: string }>;
+    const ids = async (query: string): Promise<string[]> =>
+      (await admin<Jobs>(`GET encode-jobs${query}`)).body.data
+        .map(({ id }) => id)
+        .filter((id) => id.length < 8);
+    expect(await ids('?state=failed')).toEqual(['job_3']);
+    expect(await ids('?state=running&limit=2')).toEqual(['job_4', 'job_2']);
+    expect(refusal(await admin('GET encode-jobs?state=lost'))).toEqual([400, 'invalid_request']);
+  });
+
+  it('refuses the cursor of another list', async () => {
+    await admin(`POST accounts/${me.accountId}/plan`, { planId: 'pro' });
+    await admin(`POST accounts/${me.accountId}/plan`, { planId: 'free' });
+    const { nextCursor } = (await admin<Page<unknown>>(`GET audit?limit=1&subject=${me.accountId}`)).body;
+    expect(refusal(await admin(`GET audit?cursor=${nextCursor ?? ''}`))).toEqual([400, 'invalid_request']);
+    expect(refusal(await admin(`GET reports?cursor=${nextCursor ?? ''}`))).toEqual([400, 'invalid_request']);
+  });
+});
