@@ -51,7 +51,7 @@ async function setState(video: Parameters<typeof videoState>[0], overWatchLimit 
 }
 
 describe('the embed page', () => {
-  it('is a page with the headers that keep it within its bounds [EMB-203, EMB-204, EMB-205, EMB-206]', async () => {
+  it('is a page with the headers that keep it within its bounds [EMB-204, EMB-205, EMB-206]', async () => {
     const answer = await page();
     expect(answer.status).toBe(200);
     expect(answer.headers).toMatchObject({
