@@ -90,7 +90,7 @@ async function writeSegments(tx: Transaction, accountId: string, counted: readon
  * when it changed. To be called under the account's usage lock.
  * @returns whether it is over the limit since now
  */
-export async function settleWatchLimit(tx: Transaction, accountId: string): Promise<boolean> {
+async function settleWatchLimit(tx: Transaction, accountId: string): Promise<boolean> {
   const { rows } = await tx.query<{ over: boolean }>(
     `with state as (
        select a.id, coalesce(u.watched_ms >= pl.watched_minutes_per_period * 60000, false) as over
