@@ -5,10 +5,10 @@ import {
   type VideoPlaybackState,
   type VideoStatus,
 } from '@millrace/contract';
+import { projectPlaybackStateOf, type StoredBranding } from './branding.ts';
 import { type Queryable, type Transaction } from './db.ts';
 import { accountStateMessage, addToOutbox } from './outbox.ts';
 import { joinPlan } from './plans.ts';
-import { projectPlaybackStateOf, type ProjectRow } from './projects.ts';
 
 /** Only some plans stop at the watch limit; the others count overage. */
 const accountColumns = `a.id as "accountId", a.version as "accountVersion", pl.max_quality as "maxQuality",
@@ -30,13 +30,14 @@ const accountStateOf = (row: AccountStateRow): AccountPlaybackState => ({
   whiteLabel: row.whiteLabel,
 });
 
-interface PlaybackStateRow extends AccountStateRow, Pick<ProjectRow, 'branding'> {
+interface PlaybackStateRow extends AccountStateRow {
   version: number;
   status: VideoPlaybackState['status'];
   indexKey: string | null;
   projectId: string;
   title: string;
   projectVersion: number;
+  branding: StoredBranding;
 }
 
 /**

@@ -1,6 +1,7 @@
-import { type Branding, type Project, ProblemError, type ProjectPlaybackState } from '@millrace/contract';
+import { type Project, ProblemError } from '@millrace/contract';
 import { newId } from '@millrace/domain';
 import { findAccount } from './accounts.ts';
+import { effectiveBranding, projectPlaybackStateOf, type StoredBranding } from './branding.ts';
 import { type Queryable, type Transaction } from './db.ts';
 import { addToOutbox, projectStateMessage } from './outbox.ts';
 import {
@@ -20,14 +21,11 @@ export interface ProjectRow {
   id: string;
   accountId: string;
   name: string;
-  /** As stored; fields that were never set are absent. */
-  branding: Partial<Branding>;
+  branding: StoredBranding;
   createdAt: Date;
 }
 
 const columns = `id, account_id as "accountId", name, branding, created_at as "createdAt"`;
-
-const serviceBranding: Branding = { hideLogo: false, primaryColor: null, logoUrl: null };
 
 /**
  * The Project resource (contract "Project"). Without white label the branding shows what plays, the service's
@@ -38,16 +36,7 @@ export const projectResource = (row: ProjectRow, plan: Pick<Plan, 'whiteLabel'>)
   name: row.name,
   createdAt: row.createdAt.toISOString(),
   whiteLabel: plan.whiteLabel,
-  branding: plan.whiteLabel ? { ...serviceBranding, ...row.branding } : serviceBranding,
-});
-
-/** What the CDN knows of a project: its branding as stored; the account's state says whether it has effect. */
-export const projectPlaybackStateOf = (
-  row: Pick<ProjectRow, 'id' | 'branding'> & { version: number },
-): ProjectPlaybackState => ({
-  projectId: row.id,
-  version: row.version,
-  branding: { ...serviceBranding, ...row.branding },
+  branding: effectiveBranding(row.branding, plan.whiteLabel),
 });
 
 /** A project of this account that is not deleted; null when there is none. */
@@ -139,7 +128,7 @@ export async function createProject(
  */
 export async function updateProject(
   tx: Transaction,
-  input: { projectId: string; name?: string; branding?: Partial<Branding> },
+  input: { projectId: string; name?: string; branding?: StoredBranding },
 ): Promise<ProjectRow> {
   const { rows } = await tx.query<ProjectRow & { version: number }>(
     `update projects set name = coalesce($2, name), branding = branding || $3::jsonb, version = version + 1,
