@@ -7,16 +7,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type PlaybackTokenResource as PlaybackToken, type Video } from '@millrace/contract';
 import { waitFor } from '@millrace/testing';
+import { type Frame, type Page } from 'playwright-core';
 import { type Customer, signUp } from './demo/customer.ts';
 import { checkPlayback, untilReady } from './demo/demo.ts';
+import { type Receiver, startReceiver } from './demo/receiver.ts';
 import { checkExpiry } from './demo/refusals.ts';
 import { createReport } from './demo/report.ts';
 import { type StartedStack, startStack } from './demo/stack.ts';
 import { uploadFile } from './demo/upload.ts';
+import { startShopPage } from './demo/page.ts';
 import { createPlayer } from './demo/walk.ts';
+import { checkReadyEvent, subscribe, unsubscribe } from './demo/webhooks.ts';
+import { launchChromium } from './testing/chromium.ts';
+import { type Posted, startForger } from './testing/forger.ts';
 import { type Meddling, startMeddler } from './testing/meddler.ts';
 import { wrongs } from './testing/wrongs.ts';
 
@@ -61,6 +67,16 @@ describe('the demo', () => {
     return { signal: (name) => child.kill(name), output: () => output, ended };
   }
 
+  /** A port that nobody listens on. */
+  async function deadAddress(): Promise<string> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    return `http://127.0.0.1:${port}`;
+  }
+
   describe('names the first thing that failed', () => {
     /** Runs the demo with other addresses than the true ones. */
     async function runWith(
@@ -70,16 +86,6 @@ describe('the demo', () => {
       await writeFile(ready, JSON.stringify({ api: stack.api, cdn: stack.cdn, ...addresses }));
       const running = start([clip, '--attach', ready, '--data', join(folder, 'data')]);
       return [await running.ended, running.output()];
-    }
-
-    /** A port that nobody listens on. */
-    async function deadAddress(): Promise<string> {
-      const server = createServer().listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const { port } = server.address() as AddressInfo;
-      server.close();
-      await once(server, 'close');
-      return `http://127.0.0.1:${port}`;
     }
 
     it('when nothing listens at the API', async () => {
@@ -161,7 +167,7 @@ describe('the demo', () => {
     });
   });
 
-  describe('notices', () => {
+  describe('of a video that is ready', () => {
     let customer: Customer;
     let video: Video;
     let token: PlaybackToken;
@@ -177,6 +183,57 @@ describe('the demo', () => {
       const { projectId, client } = customer;
       const { status } = await client.getVideo({ projectId, videoId: video.id });
       if (status === 'held') await stack.millrace('video', 'lift', video.id);
+    });
+
+    describe('prints addresses that play in a browser', () => {
+      const grant = (): Promise<PlaybackToken> => {
+        const { projectId, domain, client } = customer;
+        return client.createPlaybackToken({ projectId, videoId: video.id, body: { domain } });
+      };
+      let ending: (() => Promise<void>)[];
+      beforeEach(() => {
+        ending = [];
+      });
+      afterEach(async () => {
+        for (const end of ending.reverse()) await end();
+      });
+
+      async function open(url: string, flags: readonly string[]): Promise<Page> {
+        const browser = await launchChromium(flags);
+        ending.push(() => browser.close());
+        const page = await browser.newPage();
+        await page.goto(url);
+        return page;
+      }
+      /** Presses play and waits until time has moved on. */
+      async function play(player: Frame): Promise<void> {
+        await player.locator('button.large').click();
+        const time = (): Promise<number> => player.evaluate('document.querySelector("video").currentTime');
+        await waitFor(async () => (await time()) > 0.5, { timeoutMs: 30_000, what: 'the video to play' });
+      }
+
+      it('the player by itself', async () => {
+        const page = await open((await grant()).embedUrl, []);
+        await play(page.mainFrame());
+      });
+
+      it('and in a frame on a page of the customer’s, which gives it another token', async () => {
+        const { domain } = customer;
+        const shop = await startShopPage({ domain, token: await grant(), renew: grant });
+        ending.push(() => shop.stop());
+        const page = await open(shop.url, shop.browserFlags);
+        const player = await waitFor(() => page.frames()[1], { what: 'the frame' });
+        await play(player);
+        const renewed = page.waitForResponse(`${shop.url}token`);
+        await player.evaluate(
+          `parent.postMessage({ type: 'millrace:token-request', v: 1, videoId: '${video.id}' }, '*')`,
+        );
+        const answer = (await (await renewed).json()) as { token: string };
+        const { status } = await fetch(`${stack.cdn}/v/${video.id}/master.m3u8?token=${answer.token}`, {
+          headers: { origin: `https://${domain}` },
+        });
+        expect(status).toBe(200);
+      });
     });
 
     /** Checks playback behind a CDN that is not quite right. @returns the first failure */
@@ -200,11 +257,74 @@ describe('the demo', () => {
       }
     }
 
-    it.each(Object.entries(wrongs))('%s', async (_, { create, failure }) => {
+    it.each(Object.entries(wrongs))('it notices %s', async (_, { create, failure }) => {
       expect(await failureBehind(create(token.token))).toMatch(failure);
     });
 
-    it('a token that lives too long', async () => {
+    describe('it notices of webhooks', () => {
+      let receiver: Receiver;
+      let ending: (() => Promise<void>)[];
+      beforeEach(async () => {
+        receiver = await startReceiver();
+        ending = [() => receiver.stop()];
+      });
+      afterEach(async () => {
+        for (const end of ending) await end();
+      });
+
+      /** Has the video's readiness told to an address. @returns what the demo says of it */
+      async function failureAt(url: string): Promise<string> {
+        const report = createReport({ write: () => true, isTTY: false });
+        const webhooks = await subscribe(report, customer, { receiver: { ...receiver, url }, signal: never });
+        ending.push(() => unsubscribe(webhooks));
+        await stack.millrace('video', 'hold', video.id);
+        await stack.millrace('video', 'lift', video.id);
+        return checkReadyEvent(webhooks, { name: 'told', videoId: video.id }).then(
+          () => 'nothing',
+          (error: unknown) => String(error),
+        );
+      }
+
+      it('nothing when nothing is wrong', async () => {
+        expect(await failureAt(receiver.url)).toBe('nothing');
+      });
+
+      it('that nobody listens for', async () => {
+        expect(await failureAt(`${await deadAddress()}/webhooks`)).toMatch(
+          /told: the first attempt failed: .*refused/i,
+        );
+      });
+
+      it.each<[string, (delivery: Posted) => Posted, RegExp]>([
+        [
+          'whose body was changed on its way',
+          ({ body, signature }) => ({ body: body.replace('"ready"', '"READY"'), signature }),
+          /told: a delivery could not be verified: .*not of this body/,
+        ],
+        [
+          'that are JSON written again',
+          ({ body, signature }) => ({ body: JSON.stringify(JSON.parse(body), null, 1), signature }),
+          /told: a delivery could not be verified: .*not of this body/,
+        ],
+        [
+          'without a signature',
+          ({ body }) => ({ body, signature: null }),
+          /told: a delivery could not be verified: .*missing/,
+        ],
+      ])('%s', async (_, change, failure) => {
+        const forger = await startForger(receiver.url, change);
+        ending.push(() => forger.stop());
+        expect(await failureAt(forger.url)).toMatch(failure);
+      });
+
+      it('signed with another secret', async () => {
+        const { trust } = receiver;
+        receiver = { ...receiver, trust: () => trust('whsec_another') };
+        expect(await failureAt(receiver.url)).toMatch(/told: a delivery could not be verified: .*secret/);
+      });
+    });
+
+    it('it notices a token that lives too long', async () => {
       const expiry = checkExpiry(
         createReport({ write: () => true, isTTY: false }),
         createPlayer('https://a.example'),

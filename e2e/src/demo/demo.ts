@@ -4,12 +4,15 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type PlaybackTokenResource as PlaybackToken, type Video } from '@millrace/contract';
 import { type Customer, signUp } from './customer.ts';
-import { checkExpiry, checkRefusals, withToken } from './refusals.ts';
+import { type Shop } from './page.ts';
+import { startReceiver } from './receiver.ts';
+import { checkEmbedPage, checkExpiry, checkRefusals, withToken } from './refusals.ts';
 import { type Report } from './report.ts';
 import { type Stack } from './stack.ts';
 import { uploadFile } from './upload.ts';
 import { verifyWalk } from './verify.ts';
 import { createPlayer, type Player, walkVideo } from './walk.ts';
+import { checkDeliveryLog, checkForgeries, checkReadyEvent, subscribe, unsubscribe } from './webhooks.ts';
 
 const sample = fileURLToPath(new URL('../../media/sample.mp4', import.meta.url));
 /** Makes three parts of the sample: an ISO `free` box at the end, which every reader passes over. */
@@ -27,11 +30,12 @@ export interface DemoOptions {
 
 /**
  * Does the main job once, through public addresses alone.
- * @returns a playback token of the video
+ * @returns what a customer's page needs to show the video
  * @throws DemoFailure at the first thing that is wrong, the signal's reason when it was told to stop
  */
-export async function runDemo({ stack, report, file, signal }: DemoOptions): Promise<PlaybackToken> {
+export async function runDemo({ stack, report, file, signal }: DemoOptions): Promise<Shop> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-demo-files-'));
+  const receiver = await startReceiver();
   try {
     const source = file ?? (await paddedSample(folder));
     const customer = await report.check(
@@ -39,7 +43,11 @@ export async function runDemo({ stack, report, file, signal }: DemoOptions): Pro
       () => signUp(stack, 'agency', signal),
       ({ domain }) => domain,
     );
+    const webhooks = await subscribe(report, customer, { receiver, signal });
     const video = await uploadAndEncode(report, customer, source, signal);
+    const told = await checkReadyEvent(webhooks, { name: 'webhook: video.ready', videoId: video.id });
+    await checkForgeries(webhooks, told);
+    await checkDeliveryLog(webhooks, told);
     // The short-lived one first: it expires while other things are looked at.
     const [shortLived, token] = await report.check(
       'playback tokens',
@@ -48,13 +56,16 @@ export async function runDemo({ stack, report, file, signal }: DemoOptions): Pro
     );
     const player = createPlayer(`https://${customer.domain}`, signal);
     await checkPlayback({ stack, report, customer, video, player, token, source, folder, signal });
+    await checkReadyEvent(webhooks, { name: 'webhook: video.ready again after the hold', videoId: video.id });
+    await unsubscribe(webhooks);
     await checkExpiry(report, player, {
       url: withToken(atCdn(stack, token.playlistUrl ?? ''), shortLived.token),
       expiresAt: new Date(shortLived.expiresAt),
       signal,
     });
-    return token;
+    return { token, domain: customer.domain, renew: () => grant(customer, video.id) };
   } finally {
+    await receiver.stop();
     await rm(folder, { recursive: true, force: true });
   }
 }
@@ -84,6 +95,7 @@ export async function checkPlayback(playback: Playback): Promise<void> {
       `${seen.variants.length} variants, ${seen.audio.length} sound, ${(seen.bytes / 1e6).toFixed(1)} MB`,
   );
   await verifyWalk(report, { ...playback, walk, thumbnailUrl: atCdn(stack, token.thumbnailUrl) });
+  await checkEmbedPage(report, player, atCdn(stack, token.embedUrl));
   await checkRefusals({ ...playback, playlistUrl, token: token.token });
 }
 

@@ -187,6 +187,31 @@ async function checkHold({ stack, report, video, player, playlistUrl }: Scene): 
   );
 }
 
+/** The player's page opens by itself and in frames of the token's domain, in no others. @throws DemoFailure */
+export async function checkEmbedPage(report: Report, player: Player, url: string): Promise<void> {
+  await report.check(
+    'embed page',
+    async () => {
+      const headers = { accept: 'text/html', referer: `${player.origin}/watch` };
+      const response = await fetch(url, { headers, signal: AbortSignal.timeout(requestTimeoutMs) });
+      const page = await response.text();
+      expectEqual('the status', response.status, 200);
+      expectEqual('the content type', response.headers.get('content-type')?.split(';')[0], 'text/html');
+      const policy = response.headers.get('content-security-policy') ?? '';
+      const framers = /(?:^|;) *frame-ancestors ([^;]*)/.exec(policy)?.[1]?.trim();
+      expectEqual('who may frame it', framers, player.origin);
+      if (!/<video\b/.test(page)) throw new Error('it has no video in it');
+    },
+    () => `to be framed by ${player.origin} alone`,
+  );
+  const headers = { referer: 'https://elsewhere.example.com/watch' };
+  await report.check(
+    'refused: embed page in a frame elsewhere',
+    () => expectRefusal({ url, headers, status: 403, code: 'domain_mismatch' }),
+    () => '403 domain_mismatch',
+  );
+}
+
 /** A token cannot live for less than a minute, so this comes last. @throws DemoFailure */
 export async function checkExpiry(
   report: Report,

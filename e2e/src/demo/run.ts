@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type PlaybackTokenResource as PlaybackToken } from '@millrace/contract';
 import { runDemo } from './demo.ts';
+import { type Shop, type ShopPage, startShopPage } from './page.ts';
 import { createReport, DemoFailure } from './report.ts';
 import { attachStack, type Stack, startStack } from './stack.ts';
 
@@ -40,9 +40,9 @@ export async function run(args: readonly string[], out: NodeJS.WriteStream): Pro
       () => startOrAttach(options, stopping),
       ({ api, cdn }) => `API ${api}, CDN ${cdn}`,
     );
-    const token = await runDemo({ stack, report, file, signal: stopping });
+    const shop = await runDemo({ stack, report, file, signal: stopping });
     out.write(`\nAll as promised:\n\n${report.table()}\n\n`);
-    if (options.keep) await stay(out, stack, token, stopping);
+    if (options.keep) await stay(out, stack, shop, stopping);
     return 0;
   } catch (error) {
     if (stopping.aborted) {
@@ -121,19 +121,27 @@ const startOrAttach = ({ attach, dataDir }: Options, signal: AbortSignal): Promi
 async function stay(
   out: NodeJS.WriteStream,
   { api, cdn }: Stack,
-  { playlistUrl, embedUrl, expiresAt }: PlaybackToken,
+  shop: Shop,
   signal: AbortSignal,
 ): Promise<void> {
+  const { domain, token } = shop;
+  const { playlistUrl, embedUrl, expiresAt } = token;
+  // Without openssl there is no certificate for it.
+  const page = await startShopPage(shop).catch(() => null);
   const lines = [
     ['API', api],
     ['CDN', cdn],
     ['master playlist', playlistUrl ?? 'only with white label'],
-    ['embed', embedUrl],
     ['token good until', expiresAt],
-  ];
-  out.write(
-    `Still up, until Ctrl-C:\n${lines.map(([name = '', value = '']) => `  ${name.padEnd(16)}  ${value}\n`).join('')}`,
-  );
+  ].map(([name = '', value = '']) => `  ${name.padEnd(16)}  ${value}\n`);
+  out.write(`Still up, until Ctrl-C:\n${lines.join('')}
+
+Open the player in a browser on this machine (paste the address: from a link on another site it is refused):
+
+  ${embedUrl}
+
+It plays there by itself until its token expires, and in frames on https://${domain}, nowhere else.
+${page === null ? '' : howToOpen(page)}`);
   // Nothing else keeps this process alive when the service is somebody else's.
   const alive = setInterval(() => undefined, 60_000);
   await new Promise<void>((resolveStay) => {
@@ -141,4 +149,11 @@ async function stay(
     signal.addEventListener('abort', () => resolveStay(), { once: true });
   });
   clearInterval(alive);
+  await page?.stop();
 }
+
+const howToOpen = ({ url, browserFlags }: ShopPage): string => `
+A customer's page with such a frame, which renews its token, is served here too. A browser has to be told where:
+
+  chromium --user-data-dir=/tmp/millrace-browser ${browserFlags.map((flag) => `'${flag}'`).join(' ')} ${url}
+`;

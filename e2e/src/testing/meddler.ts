@@ -21,7 +21,7 @@ export async function startMeddler(
   const server = createServer((request, response) => {
     const path = request.url ?? '/';
     const headers = Object.fromEntries(
-      ['origin', 'range'].flatMap((name) => {
+      ['origin', 'referer', 'range'].flatMap((name) => {
         const value = request.headers[name];
         return typeof value === 'string' ? [[name, value]] : [];
       }),

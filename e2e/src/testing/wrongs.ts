@@ -77,6 +77,14 @@ export const wrongs: Readonly<Record<string, Wrong>> = {
     create: inHeaders({ 'access-control-allow-origin': 'https://elsewhere.example.com' }),
     failure: 'allows origin https://elsewhere.example.com',
   },
+  'an embed page that anybody may frame': {
+    create: inHeaders({ 'content-security-policy': "default-src 'none'" }),
+    failure: 'embed page: who may frame it is undefined',
+  },
+  'an embed page without a player': {
+    create: inBodyOf(/^\/e\//, (text) => text.replaceAll('<video', '<p')),
+    failure: 'embed page: it has no video in it',
+  },
   'a refusal without its header': {
     create: inHeaders({ 'x-svc-error': undefined }),
     failure: 'refused: no token: X-Svc-Error is null',
