@@ -1,0 +1,226 @@
+import { describe, expect, it } from '@jest/globals';
+import { createPacketScan } from './packet-scan.ts';
+import { type PacketTimes, readProbeHeader } from './probe.ts';
+import { type SourceContainer } from './types.ts';
+
+/** A packet as ffprobe lists it: `stream,pts,dts,duration,flags`. */
+type Packet = readonly [
+  pts: number | null,
+  dts: number | null,
+  duration?: number,
+  flags?: string,
+  stream?: number,
+];
+
+interface Scanned extends PacketTimes {
+  discontinuous: boolean;
+}
+
+/** Scans packets of stream 0, a picture unless told, and a second stream of sound; times are milliseconds. */
+function scan(
+  packets: readonly Packet[],
+  {
+    container = 'mp4',
+    reorder = 0,
+    kind = 'video',
+  }: { container?: SourceContainer; reorder?: number; kind?: string } = {},
+): Scanned {
+  const header = readProbeHeader(
+    JSON.stringify({
+      streams: [
+        { index: 0, codec_type: kind, time_base: '1/1000', has_b_frames: reorder },
+        { index: 1, codec_type: 'audio', time_base: '1/1000' },
+      ],
+      format: { format_name: 'x' },
+    }),
+  );
+  const scanning = createPacketScan(container, header);
+  const text = packets.map(
+    ([pts, dts, duration = 40, flags = 'K_', stream = 0]) =>
+      `${stream},${pts ?? 'N/A'},${dts ?? 'N/A'},${duration},${flags}`,
+  );
+  scanning.write(text.join('\n'));
+  const { streams, discontinuous } = scanning.end();
+  const times = streams.get(0);
+  if (times === undefined) throw new Error('no stream');
+  return { ...times, discontinuous };
+}
+const at = (...times: number[]): Packet[] => times.map((time) => [time, time]);
+
+describe('the times of packets', () => {
+  it('are those of all pictures, the last line too, in the order in which they are shown', () => {
+    const times = scan([
+      [0, -40],
+      [120, 0],
+      [40, 40],
+      [80, 80],
+    ]);
+    expect(times).toMatchObject({ packets: 4, ticks: [0, 40, 80, 120], firstTick: 0, endTick: 160 });
+  });
+
+  it('end with the packet that is shown last, not the one that comes last', () => {
+    expect(
+      scan([
+        [0, 0, 40],
+        [80, 40, 500],
+        [40, 80, 40],
+      ]),
+    ).toMatchObject({ lastDuration: 500, endTick: 580 });
+  });
+
+  it('leave out what is not shown', () => {
+    expect(
+      scan([
+        [0, 0, 40, 'KD'],
+        [40, 40, 40, '_D'],
+        [80, 80, 40, '__'],
+      ]),
+    ).toMatchObject({
+      ...{ packets: 1, listed: 3, ticks: [80], firstTick: 80 },
+    });
+  });
+
+  it('count a time once, however many packets have it', () => {
+    expect(scan(at(0, 40, 40, 80)).ticks).toEqual([0, 40, 80]);
+  });
+
+  it('keep no list for sound', () => {
+    expect(scan(at(0, 20, 40), { kind: 'audio' })).toMatchObject({
+      packets: 3,
+      ticks: [],
+      firstTick: 0,
+      endTick: 80,
+    });
+  });
+
+  it('are none without packets, and without lines of a packet', () => {
+    expect(scan([])).toMatchObject({ packets: 0, listed: 0, ticks: [], endTick: 0 });
+    expect(scan([[null, null]])).toMatchObject({ packets: 0, ticks: [] });
+  });
+
+  it('are decoding times where there are no others, put off by what the decoder holds back', () => {
+    const packets: Packet[] = [0, 40, 80, 120, 160].map((dts) => [null, dts]);
+    expect(scan(packets).ticks).toEqual([0, 40, 80, 120, 160]);
+    expect(scan(packets, { reorder: 2 }).ticks).toEqual([80, 120, 160, 200, 240]);
+    // Fewer than the decoder holds back: nothing to go by.
+    expect(scan(packets.slice(0, 2), { reorder: 2 }).ticks).toEqual([0, 40]);
+  });
+
+  it.each([
+    ['half of them', 2, [0, 40, 80, 120]],
+    ['more than half', 3, [40, 80, 120, 160]],
+  ])('are put off only when most are missing: %s', (_, missing, ticks) => {
+    const packets: Packet[] = [0, 40, 80, 120].map((time, i) => [i < missing ? null : time, time]);
+    expect(scan(packets, { reorder: 1 }).ticks).toEqual(ticks);
+  });
+});
+
+describe('a clock that jumps', () => {
+  const jumps = (second: number): Packet[] => at(0, 40, 80, second, second + 40);
+  it.each([
+    ['mpegts', 'an hour ahead', 3_600_000, true],
+    ['mpegps', 'an hour ahead', 3_600_000, true],
+    ['mpegts', 'back', -5_000, true],
+    ['mpegts', 'a second back', -920, true],
+    ['mpegts', 'by less than ffmpeg minds', 9_000, false],
+    ['mpegts', 'a moment back', 30, false],
+    ['mp4', 'an hour ahead', 3_600_000, false],
+  ] as const)('is straightened in %s: %s', (container, _, second, straightened) => {
+    const times = scan(jumps(second), { container });
+    expect(times.discontinuous).toBe(straightened);
+    if (straightened) expect(times.ticks).toEqual([0, 40, 80, 120, 160]);
+    else expect(times.endTick).toBe(Math.max(second + 40, 80) + 40);
+  });
+
+  it('may jump again, and takes every stream along', () => {
+    const sound = (time: number): Packet => [time, time, 40, 'K_', 1];
+    const packets = [0, 40, 900_000, 900_040, 5_000_000].flatMap((time): Packet[] => [
+      [time, time],
+      sound(time),
+    ]);
+    const times = scan(packets, { container: 'mpegts' });
+    expect(times.ticks).toEqual([0, 40, 80, 120, 160]);
+  });
+});
+
+describe('how a source lists its packets', () => {
+  const gop = (count: number, every: number): Packet[] =>
+    Array.from({ length: count }, (_, n): Packet => [n * 40, n * 40, 40, n % every === 0 ? 'K_' : '__']);
+
+  it.each<[string, Packet[], boolean]>([
+    ['rising', at(0, 40, 80), true],
+    [
+      'reordered',
+      [
+        [0, -40],
+        [120, 0],
+        [40, 40],
+        [80, 80],
+      ],
+      true,
+    ],
+    [
+      'decoding times that stand still',
+      [
+        [0, 0],
+        [40, 0],
+      ],
+      false,
+    ],
+    [
+      'decoding times that step back',
+      [
+        [0, 40],
+        [40, 0],
+      ],
+      false,
+    ],
+    [
+      'two pictures at once',
+      [
+        [0, 0],
+        [0, 40],
+      ],
+      false,
+    ],
+    [
+      'no time to be shown',
+      [
+        [null, 0],
+        [40, 40],
+      ],
+      false,
+    ],
+    [
+      'no time to be decoded',
+      [
+        [0, null],
+        [40, 40],
+      ],
+      false,
+    ],
+  ])('is orderly or not: %s', (_, packets, orderly) => {
+    expect(scan(packets).orderly).toBe(orderly);
+  });
+
+  it('lets sound have two packets at once', () => {
+    expect(
+      scan(
+        [
+          [0, 0],
+          [0, 20],
+        ],
+        { kind: 'audio' },
+      ).orderly,
+    ).toBe(true);
+  });
+
+  it.each([
+    ['every picture', gop(10, 1), 40],
+    ['every third, ending with one', gop(10, 3), 120],
+    ['none after the first', gop(10, 100), 400],
+    ['none', gop(10, 1).map(([pts, dts]): Packet => [pts, dts, 40, '__']), Infinity],
+  ])('tells how far key frames are apart: %s', (_, packets, gap) => {
+    expect(scan(packets).longestKeyGap).toBe(gap);
+  });
+});
