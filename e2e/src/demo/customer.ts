@@ -5,6 +5,8 @@ import { type Stack } from './stack.ts';
 export interface Customer {
   client: Client;
   accountId: string;
+  /** Who may sign in to the dashboard. */
+  userId: string;
   projectId: string;
   domain: string;
 }
@@ -29,7 +31,7 @@ export async function signUp(stack: Stack, plan: string, signal?: AbortSignal): 
   const created = await stack.millrace(
     ...['account', 'create', '--name', 'Demo', '--email', `demo-${unique}@example.com`, '--plan', plan],
   );
-  const accountId = text(created, 'account', 'id');
+  const [accountId, userId] = [text(created, 'account', 'id'), text(created, 'user', 'id')];
   const project = await stack.millrace('project', 'create', '--account', accountId, '--name', 'Demo');
   const projectId = text(project, 'id');
   const key = await stack.millrace('key', 'create', '--project', projectId);
@@ -43,5 +45,5 @@ export async function signUp(stack: Stack, plan: string, signal?: AbortSignal): 
   const verified = await client.verifyDomain({ projectId, domainId: added.id });
   if (verified.status !== 'verified')
     throw new Error(`the domain is ${verified.status} after its record was added`);
-  return { client, accountId, projectId, domain };
+  return { client, accountId, userId, projectId, domain };
 }
