@@ -1,7 +1,6 @@
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { waitFor } from '@millrace/testing';
-import { type Browser, type BrowserContext, chromium, type Frame, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type Frame, type Page } from 'playwright-core';
+import { launchChromium } from '../testing/chromium.ts';
 import { type Front, startFront } from './front.ts';
 
 export const cdnHost = 'cdn.example.net';
@@ -86,33 +85,11 @@ export async function openTheatre(cdnUrl: string): Promise<Theatre> {
   return theatre;
 }
 
-const names = ['chromium', 'chromium-browser', 'google-chrome'];
-
-/** The browser that set-up looks for on the path. */
-function executable(): string {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  for (const path of names.flatMap((name) => folders.map((folder) => join(folder, name)))) {
-    try {
-      accessSync(path, constants.X_OK);
-      return path;
-    } catch {
-      // Not this one.
-    }
-  }
-  throw new Error(`none of ${names.join(', ')} is on the path`);
-}
-
-function launch({ port, spki }: Front): Promise<Browser> {
-  return chromium.launch({
-    executablePath: executable(),
-    chromiumSandbox: process.getuid?.() !== 0,
-    args: [
-      `--host-resolver-rules=MAP * 127.0.0.1:${port}`,
-      `--ignore-certificate-errors-spki-list=${spki}`,
-      ...['--disable-background-networking', '--mute-audio', '--disable-gpu'],
-    ],
-  });
-}
+const launch = ({ port, spki }: Front): Promise<Browser> =>
+  launchChromium([
+    `--host-resolver-rules=MAP * 127.0.0.1:${port}`,
+    `--ignore-certificate-errors-spki-list=${spki}`,
+  ]);
 
 /** As docs/player.md tells a customer to do it. */
 const customersPage = (source: string, referrerPolicy: string): string => `<!doctype html>
