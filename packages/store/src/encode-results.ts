@@ -119,6 +119,8 @@ export const finishJob = (db: Database, task: ClaimedTask, encode: FinishedEncod
 export interface NewPlan {
   manifest: object;
   videoTasks: readonly NewTask[];
+  /** What the report says no longer, by key. */
+  forget: readonly string[];
   report: Report;
 }
 
@@ -136,10 +138,10 @@ export const replanVideo = (db: Database, task: ClaimedTask, plan: NewPlan): Pro
     if (!job || !(await endTask(tx, task))) return 'lost';
     await removeVideoTasks(tx, task.jobId);
     await tx.query(
-      `update encode_jobs set manifest = $2, remaining = $3 + (
+      `update encode_jobs set manifest = $2, report = report - $4::text[], remaining = $3 + (
          select count(*) from encode_tasks where job_id = $1 and kind in ('audio', 'images') and status <> 'done')
        where id = $1`,
-      [task.jobId, JSON.stringify(plan.manifest), plan.videoTasks.length],
+      [task.jobId, JSON.stringify(plan.manifest), plan.videoTasks.length, plan.forget],
       'job-replan',
     );
     await addToReport(tx, task.jobId, plan.report);

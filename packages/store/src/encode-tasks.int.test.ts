@@ -609,6 +609,7 @@ describe('replanVideo', () => {
   const whole = {
     manifest: { chunks: 1 },
     videoTasks: [{ kind: 'video' as const, index: 0, cost: 100 }],
+    forget: ['video-0'],
     report: { whole: true },
   };
   const chunkedJob = async () => {
@@ -631,13 +632,16 @@ describe('replanVideo', () => {
   it('makes the video anew while its chunks are still worked on, and keeps the sound', async () => {
     const { jobId, videoId, video, audio } = await chunkedJob();
     const written = await Promise.all(video.map((task) => openAttemptPrefix(db, attemptOf(task))));
-    await finish(video[0], written[0] ?? '');
+    await finishTask(db, video[0], {
+      ...{ prefix: written[0] ?? '', output: {}, report: { 'video-0': 'made', other: 'kept' } },
+    });
     expect(await replanVideo(db, video[1], whole)).toBe('replanned');
 
     expect(await openWork(jobId)).toEqual(['audio-0 processing', 'video-0 queued']);
-    expect(
-      await one('select manifest, remaining, report from encode_jobs where id = $1', [jobId]),
-    ).toMatchObject({ manifest: { chunks: 1 }, remaining: 2, report: { planned: true, whole: true } });
+    expect(await one('select manifest, remaining, report from encode_jobs where id = $1', [jobId])).toEqual({
+      ...{ manifest: { chunks: 1 }, remaining: 2 },
+      report: { planned: true, other: 'kept', whole: true },
+    });
     const { rows: doomed } = await db.query<{ prefix: string }>(
       'select prefix from object_prefixes where delete_after is not null order by prefix',
     );

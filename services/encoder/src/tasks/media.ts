@@ -87,11 +87,17 @@ async function makeAndStore(making: Making): Promise<FinishOutcome> {
   const edges = await edgesOf(making, command);
   const output: MediaOutput = { ...stored, ...edges, args: repeatable(command, options), ...copied };
   const bytes = [...stored.tracks, ...stored.files].reduce((sum, each) => sum + each.bytes, 0);
-  const speed = Math.round((100 * manifest.durationSeconds) / Math.max(seconds, 0.01)) / 100;
+  const speed = Math.round((100 * lengthOf(manifest, command)) / Math.max(seconds, 0.01)) / 100;
   speedOf(metrics).observe(speed, { kind: task.kind });
   const report = { [`${task.kind}-${task.index}`]: { seconds, speed, bytes, notes } };
   return patiently(patience(context), () => finishTask(store, task, { prefix, output, report }));
 }
+
+/** Seconds of the source that a command makes something of: those of a chunk, else all. */
+const lengthOf = (
+  { frameRate: [num, den], durationSeconds }: EncodeManifest,
+  { frames }: TaskCommand,
+): number => (frames === null ? durationSeconds : (frames * den) / num);
 
 async function edgesOf(
   { context, manifest, options }: Making,

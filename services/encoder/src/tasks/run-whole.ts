@@ -21,7 +21,8 @@ export function mayBeChunking({ task, job }: TaskContext, error: unknown): boole
 /** Lets the video be made anew in one piece, from the same plan otherwise. */
 export async function runWhole(context: TaskContext, error: unknown): Promise<'replanned' | 'lost'> {
   const { task, job, store, logger } = context;
-  const manifest = wholeEncode(encodeManifest.parse(job.manifest));
+  const chunked = encodeManifest.parse(job.manifest);
+  const manifest = wholeEncode(chunked);
   logger.warn({ err: error }, 'the video is made in one piece');
   const note = {
     code: 'encoded_whole',
@@ -31,6 +32,7 @@ export async function runWhole(context: TaskContext, error: unknown): Promise<'r
     replanVideo(store, task, {
       manifest,
       videoTasks: manifest.tasks.filter(({ kind }) => kind === 'video'),
+      forget: chunked.chunks.map((_, index) => `video-${index}`),
       report: { whole: { notes: [note] } },
     }),
   );
