@@ -135,7 +135,6 @@ async function stay(
     ['token good until', expiresAt],
   ].map(([name = '', value = '']) => `  ${name.padEnd(16)}  ${value}\n`);
   out.write(`Still up, until Ctrl-C:\n${lines.join('')}
-
 Open the player in a browser on this machine (paste the address: from a link on another site it is refused):
 
   ${embedUrl}
