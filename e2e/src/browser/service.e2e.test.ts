@@ -68,7 +68,7 @@ describe('the service and a browser', () => {
     await show.playsOn(1);
     expect(await show.ask('document.querySelector(".logo").alt')).toBe('Millrace');
     await stack.millrace('video', 'hold', videoId, '--reason', 'to see it stop');
-    await show.says(/not available.*on hold/s, 60_000);
+    await show.says(/This video is on hold/, 60_000);
     await stack.millrace('video', 'lift', videoId);
     await show.click('Try again');
     await show.playsOn(1);

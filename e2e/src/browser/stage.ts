@@ -1,4 +1,4 @@
-import { type CdnHarness, sample, startCdn, videoState } from '@millrace/cdn/testing';
+import { accountState, type CdnHarness, sample, startCdn, videoState } from '@millrace/cdn/testing';
 import { type PlaybackClaims } from '@millrace/domain';
 import { makeFilm } from './film.ts';
 import { cdnHost, openTheatre, type Show, type Theatre } from './theatre.ts';
@@ -15,6 +15,8 @@ export interface Stage extends Theatre {
   address(token?: string): string;
   /** Changes the film's state in the record and tells the CDN. */
   setState(status: 'ready' | 'held' | 'deleted'): Promise<void>;
+  /** The same for its account. */
+  setAccount(more: Parameters<typeof accountState>[0]): Promise<void>;
   /** A token for the film that lives this long. */
   token(seconds: number, more?: Partial<PlaybackClaims>): { token: string; expiresAt: string };
 }
@@ -48,6 +50,13 @@ export async function openStage(): Promise<Stage> {
       const state = videoState({ version: ++version, status, indexKey: film.indexKey });
       harness.record.videos.set(sample.videoId, state);
       await harness.publish({ v: 1, kind: 'video', state });
+      await harness.clock.advance(1);
+      await harness.beat();
+    },
+    async setAccount(more: Parameters<typeof accountState>[0]) {
+      const state = accountState({ version: ++version, ...more });
+      harness.record.accounts.set(sample.accountId, state);
+      await harness.publish({ v: 1, kind: 'account', state });
       await harness.clock.advance(1);
       await harness.beat();
     },

@@ -20,10 +20,17 @@ const requests = async (show: Show): Promise<unknown[]> =>
     .filter(({ type }) => type === 'millrace:token-request')
     .map(({ reason }) => reason);
 
-/** Counts what a viewer would notice: the picture stopping, or the media being set up anew. */
+/** Notes what a viewer would notice: the media set up anew, or a wait for data (not one for a busy machine). */
 async function watchForBreaks(show: Show): Promise<() => Promise<unknown>> {
-  await show.ask(`(window.breaks = [], ['waiting', 'stalled', 'emptied', 'loadstart', 'pause', 'seeking']
-    .forEach((name) => video.addEventListener(name, () => window.breaks.push(name))))`);
+  await show.ask(`(() => {
+    window.breaks = [];
+    for (const name of ['emptied', 'loadstart', 'pause', 'seeking', 'waiting', 'error']) {
+      video.addEventListener(name, () => {
+        const ahead = video.buffered.length === 0 ? 0 : video.buffered.end(video.buffered.length - 1) - video.currentTime;
+        if (name !== 'waiting' || ahead < 1) window.breaks.push(name);
+      });
+    }
+  })()`);
   return () => show.ask('window.breaks');
 }
 

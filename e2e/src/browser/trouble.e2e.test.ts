@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { accountState } from '@millrace/cdn/testing';
 import { ObjectStoreError } from '@millrace/objects';
 import { waitFor } from '@millrace/testing';
 import { openStage, type Stage } from './stage.ts';
@@ -12,6 +11,7 @@ afterEach(async () => {
   await stage.clear();
   stage.harness.store.interfere = null;
   await stage.setState('ready');
+  await stage.setAccount({});
 });
 afterAll(() => stage.close());
 
@@ -20,38 +20,60 @@ jest.setTimeout(120_000);
 const aboutAMinute = 60_000;
 
 describe('a video that may not play any more', () => {
-  it.each(['held', 'deleted'] as const)(
-    'stops when it is %s, says why, and goes on after that [CDN-310]',
-    async (state) => {
-      const show = await stage.open();
-      await show.play();
-      await stage.setState(state);
-      await show.says(/not available.*on hold or has been deleted/s, aboutAMinute);
-      expect(await show.ask('video.paused')).toBe(true);
-      const place = await show.time();
-      const errors = (await show.heard()).filter(({ data }) => data['event'] === 'error');
-      expect(errors.map(({ data }) => data['code'])).toEqual(['video_unavailable']);
+  it.each([
+    ['held', /This video is on hold/],
+    ['deleted', /This video has been deleted/],
+  ] as const)('stops when it is %s, says why, and goes on after that [CDN-310]', async (state, words) => {
+    const show = await stage.open();
+    await show.play();
+    await stage.setState(state);
+    await show.says(words, aboutAMinute);
+    expect(await show.ask('video.paused')).toBe(true);
+    const place = await show.time();
+    const errors = (await show.heard()).filter(({ data }) => data['event'] === 'error');
+    expect(errors.map(({ data }) => data['code'])).toEqual(['video_unavailable']);
 
-      await show.click('Try again');
-      await show.says(/not available/);
-      await stage.setState('ready');
-      await show.click('Try again');
-      await show.playsOn(1);
-      expect(await show.notice()).toBe('');
-      expect(await show.time()).toBeLessThan(place + 20);
-    },
-  );
+    await show.click('Try again');
+    await show.says(words);
+    await stage.setState('ready');
+    await show.click('Try again');
+    await show.playsOn(1);
+    expect(await show.notice()).toBe('');
+    expect(await show.time()).toBeLessThan(place + 20);
+  });
 
   it('stops when the account is over its limit', async () => {
     const show = await stage.open();
     await show.play();
-    const state = (version: number, overWatchLimit: boolean) =>
-      stage.harness.publish({ v: 1, kind: 'account', state: accountState({ version, overWatchLimit }) });
-    await state(50, true);
+    await stage.setAccount({ overWatchLimit: true });
     await show.says(/limit of its owner/, aboutAMinute);
-    await state(51, false);
+    await stage.setAccount({});
     await show.click('Try again');
     await show.playsOn(1);
+  });
+});
+
+describe('a plan that loses a quality', () => {
+  it.each(['Automatic', '720p'])('lets the video play on in the next one; chosen: %s', async (chosen) => {
+    const show = await stage.open();
+    await show.play();
+    await show.click('Settings');
+    const quality = show.frame.getByLabel('Quality');
+    const value = await quality.locator('option', { hasText: chosen }).getAttribute('value');
+    await quality.selectOption(value);
+    await waitFor(() => show.ask('video.videoWidth === 640'), { timeoutMs: 30_000, what: '720p' });
+    const place = await show.time();
+    await stage.setAccount({ maxQuality: '360p' });
+    await waitFor(
+      () => show.ask('video.videoWidth === 320 && document.querySelectorAll("#quality option").length === 2'),
+      {
+        timeoutMs: 60_000,
+        what: '360p, and no other choice',
+      },
+    );
+    await show.playsOn(1);
+    expect(await show.notice()).toBe('');
+    expect(await show.time()).toBeGreaterThan(place);
   });
 });
 

@@ -1,3 +1,5 @@
+import { type PageSettings } from '../page-settings.ts';
+import { type MessageKey } from '../texts.ts';
 import { withToken } from './addresses.ts';
 import { type Verdict } from './token-keeper.ts';
 
@@ -17,5 +19,20 @@ export async function askCdn(master: string, token: string): Promise<Verdict> {
     return { code: answer.headers.get('X-Svc-Error') ?? 'service_unavailable' };
   } catch {
     return 'unreachable';
+  }
+}
+
+/** The message that the embed page itself would show now; null when it would play, or cannot be had. */
+export async function askPage(page: string, token: string): Promise<MessageKey | null> {
+  try {
+    const answer = await fetch(withToken(page, token), {
+      ...{ cache: 'no-store', credentials: 'omit', headers: { Accept: 'text/html' } },
+      signal: AbortSignal.timeout(answerMs),
+    });
+    const text = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const settings = text.getElementById('player')?.dataset['settings'];
+    return settings === undefined ? null : (JSON.parse(settings) as PageSettings).refused;
+  } catch {
+    return null;
   }
 }

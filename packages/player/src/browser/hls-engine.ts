@@ -47,6 +47,9 @@ export function createHlsEngine(
   });
   const holes = createHoles(video, hls);
   let wanted = false;
+  let reloads = 0;
+  /** Where to begin, in seconds, until the element knows. */
+  let place = 0;
 
   const choices = (): Choices => ({
     qualities: hls.levels.map(qualityName),
@@ -56,7 +59,7 @@ export function createHlsEngine(
   const tellChoices = (): void => events.onChoices(choices());
   hls.on(Hls.Events.MANIFEST_PARSED, () => {
     tellChoices();
-    if (wanted) hls.startLoad();
+    if (wanted) hls.startLoad(place);
   });
   hls.on(Hls.Events.AUDIO_TRACKS_UPDATED, tellChoices);
   hls.on(Hls.Events.SUBTITLE_TRACKS_UPDATED, tellChoices);
@@ -77,13 +80,20 @@ export function createHlsEngine(
     load: () => hls.loadSource(master),
     start() {
       wanted = true;
-      if (hls.levels.length > 0) hls.startLoad(video.currentTime);
+      const known = video.readyState >= video.HAVE_METADATA;
+      if (hls.levels.length > 0) hls.startLoad(known ? video.currentTime : place);
       else hls.loadSource(master);
     },
     stop: () => hls.stopLoad(),
     reload() {
-      hls.config.startPosition = video.currentTime;
-      hls.loadSource(master);
+      const playing = !video.paused;
+      place = video.currentTime;
+      hls.once(Hls.Events.MANIFEST_PARSED, () => {
+        // The element was emptied, which pauses it. A browser that wants a click now shows the play button.
+        if (playing) void video.play().catch(() => undefined);
+      });
+      // Another address, since the browser keeps the old master for 30 s.
+      hls.loadSource(`${master}?reload=${++reloads}`);
     },
     recover: () => hls.recoverMediaError(),
     setQuality(position) {

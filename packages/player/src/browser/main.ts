@@ -22,9 +22,10 @@ function startPlayer(words: Texts): void {
     onChoices: (choices) => controls?.offer(choices),
     onQuality: (position) => controls?.showQuality(position),
     onProblem(key) {
-      controls?.enable(key === null);
       if (key === null) notice.hide();
       else notice.show(key);
+      // After the message: it takes the focus over from controls that go away.
+      controls?.enable(key === null);
     },
   });
   if (session.engine !== null) controls = createControls(video, session.engine, words);

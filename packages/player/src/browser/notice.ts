@@ -24,6 +24,8 @@ export function createNotice(texts: Texts, retry: () => Promise<void>): Notice {
       const words = find('words', HTMLElement);
       words.replaceChildren(make('h2', {}, title), make('p', {}, text));
       element.hidden = false;
+      const focused = document.activeElement;
+      if (focused !== null && focused !== document.body) button?.focus();
     },
     hide() {
       element.hidden = true;

@@ -1,5 +1,5 @@
 import { fileAddress } from './addresses.ts';
-import { askCdn } from './cdn.ts';
+import { askCdn, askPage } from './cdn.ts';
 import { createEmbedder, type Embedder } from './embedder.ts';
 import { type Choices, type Engine, type EngineEvents, type Trouble } from './engine.ts';
 import { canUseHls, createHlsEngine } from './hls-engine.ts';
@@ -15,6 +15,8 @@ const stalledMs = 30_000;
 /** What passes by itself is tried again this often, and this many times in a row. */
 const tryAgainMs = 5_000;
 const maximumTries = 60;
+/** What a reload did not mend, another so soon will not. */
+const reloadEveryMs = 10_000;
 const passing: ReadonlySet<MessageKey> = new Set(['network_lost', 'state_unavailable']);
 
 export interface SessionEvents {
@@ -39,6 +41,7 @@ export class Session {
   #checking: Promise<void> | null = null;
   #checkedAtMs = performance.now();
   #recovered = false;
+  #reloadedAtMs = -Infinity;
   #worst: Trouble | null = null;
   #last: Trouble | null = null;
   #stalled: ReturnType<typeof setTimeout> | undefined;
@@ -175,7 +178,7 @@ export class Session {
       const starved = !this.#video.paused && this.#video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA;
       if (trouble?.fatal === true || starved) this.#fail('network_lost');
     } else if (verdict !== 'ok') await this.#refused(verdict.code, trouble);
-    else if (trouble?.fatal === true) this.#stoppedThough(trouble);
+    else if (trouble?.fatal === true || trouble?.code === 'plan_limit_reached') this.#stoppedThough(trouble);
   }
 
   async #refused(code: string, trouble: Trouble | null): Promise<void> {
@@ -187,9 +190,17 @@ export class Session {
     if (!passing || trouble?.fatal === true) this.#fail(messageKeyOf(code));
   }
 
+  /** The plan has lost a quality: the master lists the others. */
+  #reload(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#reloadedAtMs < reloadEveryMs) this.#fail('plan_limit_reached');
+    else this.#engine?.reload();
+    this.#reloadedAtMs = nowMs;
+  }
+
   /** The video plays, says the CDN, yet the engine has stopped. */
   #stoppedThough({ code, status }: Trouble): void {
-    if (code === 'plan_limit_reached') this.#engine?.reload();
+    if (code === 'plan_limit_reached') this.#reload();
     else if (code === 'token_expired') this.#engine?.start();
     else if (status === 404) this.#fail('segment_missing');
     else this.#fail(status === 0 ? 'network_lost' : 'service_unavailable');
@@ -208,6 +219,13 @@ export class Session {
     this.#video.pause();
     this.#events.onProblem(key);
     if (!same) this.#embedder.tell({ event: 'error', code: key });
+    if (key === 'video_unavailable') void this.#explain();
+  }
+
+  /** The code is the same for a video that is held and one that is deleted; the page has words for each. */
+  async #explain(): Promise<void> {
+    const words = await askPage(location.href, this.#keeper.token);
+    if (words !== null && this.#problem === 'video_unavailable') this.#events.onProblem(words);
   }
 
   #goOn(): void {

@@ -104,6 +104,16 @@ describe('TokenKeeper', () => {
     expect(asked).toEqual(['expired']);
   });
 
+  it.each([-1, 0, 8e14])(
+    'does not ask again and again when the next token is said to live for %i ms',
+    async (lifeMs) => {
+      const kept = keeper(3_600_000);
+      await kept.offer(fresh(lifeMs));
+      await pass(86_400_000);
+      expect([kept.token, asked]).toEqual(['new.one', []]);
+    },
+  );
+
   it.each<Verdict>([
     { code: 'token_invalid' },
     { code: 'token_expired' },

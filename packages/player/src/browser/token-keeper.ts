@@ -20,6 +20,8 @@ export interface TokenKeeperDeps {
 const askAgainMs = 5_000;
 /** How long an expired token is waited for before the viewer is told. */
 const patienceMs = 8_000;
+/** The longest that a browser's timer can wait; tokens live for a day at most. */
+const maximumDelayMs = 2 ** 31 - 1;
 /** The longest time before expiry at which a new token is asked for; short-lived tokens are renewed later. */
 const earliestMs = 60_000;
 
@@ -67,8 +69,8 @@ export class TokenKeeper {
     const refusedForItself = typeof verdict === 'object' && /^token_|^domain_/.test(verdict.code);
     if (refusedForItself || verdict === 'unreachable') return;
     this.#token = token;
-    // Without a word on it, the refusal of a request will tell.
-    this.#expiresAtMs = expiresAtMs ?? Infinity;
+    // Without a word on it, or with one that cannot be true of a token that was just taken, a refusal will tell.
+    this.#expiresAtMs = expiresAtMs !== null && expiresAtMs > this.#deps.now() ? expiresAtMs : Infinity;
     this.#renewal?.finish(true);
     this.#schedule(this.#renewAtMs());
     this.#deps.onRenewed();
@@ -109,7 +111,8 @@ export class TokenKeeper {
   #schedule(atMs: number): void {
     clearTimeout(this.#timer);
     if (atMs === Infinity) return;
-    this.#timer = setTimeout(() => this.#ask(), Math.max(0, atMs - this.#deps.now()));
+    const delay = Math.min(maximumDelayMs, Math.max(0, atMs - this.#deps.now()));
+    this.#timer = setTimeout(() => this.#ask(), delay);
   }
 
   #ask(): void {
