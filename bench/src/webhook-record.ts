@@ -1,10 +1,17 @@
-/** A database with endpoints and deliveries, and the service over it, for the webhook benches. */
+/**
+ * A PostgreSQL with the settings that the embedded mode ships (what is committed is on the disk), endpoints and
+ * deliveries in it, and the service over it, for the webhook benches.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { type KeySet, newId, newWebhookSecret, parseKeySet, sealWebhookSecret } from '@millrace/domain';
 import { createMetrics, type Service, silentLogger, systemClock } from '@millrace/platform';
-import { createDatabase, type Database } from '@millrace/store';
-import { createTestDatabase, seedAccount, type SeededAccount } from '@millrace/testing';
+import { createDatabase, type Database, migrate } from '@millrace/store';
+import { seedAccount, type SeededAccount } from '@millrace/testing';
 import { createWebhooks, webhooksConfig } from '@millrace/webhooks';
 import { createMemoryBus } from '../../packages/bus/src/memory/memory-bus.ts';
+import { startPostgres } from '@millrace/embedded/postgres';
 
 const secretKeys = 'bench:0123456789abcdef0123456789abcdef';
 
@@ -27,8 +34,10 @@ export interface BenchRecord {
 }
 
 export async function openBenchRecord(): Promise<BenchRecord> {
-  const database = await createTestDatabase();
-  const { connectionString } = database;
+  const folder = await mkdtemp(path.join(tmpdir(), 'millrace-bench-webhooks-'));
+  const postgres = await startPostgres({ dataDir: folder, logger: silentLogger });
+  const { connectionString } = postgres;
+  await migrate(connectionString);
   const store = createDatabase({ connectionString, logger: silentLogger });
   const bus = createMemoryBus();
   const keys = parseKeySet(secretKeys);
@@ -53,7 +62,8 @@ export async function openBenchRecord(): Promise<BenchRecord> {
     close: async () => {
       await bus.close();
       await store.close();
-      await database.drop();
+      await postgres.stop();
+      await rm(folder, { recursive: true });
     },
   };
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Bus, consume, type Subscription } from '@millrace/bus';
 import { topics } from '@millrace/contract';
-import { openWebhookSecret } from '@millrace/domain';
 import {
   type Clock,
   createBell,
@@ -16,6 +15,7 @@ import { type Database, fanOutEvent, finishAttempts, listen, type Listener } fro
 import { type WebhooksConfig } from './config.ts';
 import { backlogLoop } from './delivery/backlog.ts';
 import { Deliverer } from './delivery/deliverer.ts';
+import { createSecretOpener } from './delivery/open-secrets.ts';
 import { Recorder } from './delivery/recorder.ts';
 import { createReporter } from './delivery/report.ts';
 import { takeOverLoop } from './delivery/take-over.ts';
@@ -65,7 +65,7 @@ export function createWebhooks(deps: WebhooksDeps): Service {
   const deliverer = new Deliverer({
     ...{ config, store, worker, recorder, reporter, bell, clock, logger },
     sender: createSender({ egress, clock, timeoutMs: config.WEBHOOKS_TIMEOUT_MS }),
-    openSecret: ({ secret, endpointId }) => openWebhookSecret(secret, endpointId, config.WEBHOOK_SECRET_KEYS),
+    openSecret: createSecretOpener(config.WEBHOOK_SECRET_KEYS),
   });
   metrics.observe(
     'millrace_webhook_in_flight',

@@ -31,8 +31,8 @@ export interface DelivererDeps {
 /** How often an idle deliverer looks by itself: a notification may be lost, a delivery may not. */
 const sweepMs = 1_000;
 const largestClaim = 500;
-/** Between looks that find something. */
-const gatherMs = 5;
+/** Between looks that find something, in milliseconds. */
+const gatherMs = 15;
 /** What the lease must have left over an attempt's own time when it begins. */
 const leaseMarginMs = 1_000;
 
