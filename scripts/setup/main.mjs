@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch } from './launch.mjs';
 import { ensurePackages, projectNode } from './packages.mjs';
+import { ensureSchemathesis } from './python.mjs';
 import { SetupError, say } from './say.mjs';
 import { ensureTools } from './system.mjs';
 
@@ -14,6 +15,12 @@ const commands = {
   demo: { entry: 'e2e/src/demo/main.ts', tools: () => ['ffmpeg'], inCallersFolder: true },
   millrace: { entry: 'embedded/src/cli/main.ts', tools: () => [], inCallersFolder: true },
   test: { entry: 'scripts/test.ts', tools: toolsForTests },
+  'test:contract': {
+    entry: 'scripts/test.ts',
+    args: ['services/api/src/outsiders'],
+    tools: () => ['python'],
+    env: { MILLRACE_EXAMPLES: '100' },
+  },
   'bench:encode': { entry: 'bench/src/encode.ts', tools: () => ['ffmpeg'] },
   'bench:webhooks': { entry: 'bench/src/webhooks.ts', tools: () => [] },
   check: { entry: 'scripts/test.ts', args: ['--checks'], tools: () => [] },
@@ -29,7 +36,10 @@ export async function main([name, ...args]) {
   }
   try {
     await ensurePackages(root);
-    await ensureTools(command.tools(args));
+    const tools = command.tools(args);
+    await ensureTools(tools);
+    if (tools.includes('python')) await ensureSchemathesis(root);
+    Object.assign(process.env, command.env);
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     say(error.message);
@@ -47,15 +57,21 @@ function callersFolder() {
   return first && existsSync(first) ? first : process.cwd();
 }
 
-/** Chromium only when tests that drive a browser are there and not filtered away. */
+/** Chromium and Python only when the tests that need them are not filtered away. */
 function toolsForTests(filters) {
   const folder = join(root, 'e2e/src/browser');
   const files = existsSync(folder) ? readdirSync(folder, { recursive: true }) : [];
   const browserTests = files
     .map((file) => join('e2e/src/browser', String(file)))
     .filter((file) => file.endsWith('.e2e.test.ts'));
-  const wanted = browserTests.some(
-    (file) => filters.length === 0 || filters.some((filter) => filter === 'e2e' || file.includes(filter)),
-  );
-  return wanted ? ['ffmpeg', 'chromium'] : ['ffmpeg'];
+  const isWanted = (tests, suite) =>
+    tests.some(
+      (file) => filters.length === 0 || filters.some((filter) => filter === suite || file.includes(filter)),
+    );
+  const fromOutside = isWanted(['services/api/src/outsiders/schemathesis.int.test.ts'], 'integration');
+  return [
+    'ffmpeg',
+    ...(isWanted(browserTests, 'e2e') ? ['chromium'] : []),
+    ...(fromOutside ? ['python'] : []),
+  ];
 }

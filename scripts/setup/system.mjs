@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { findExecutable, runQuietly } from './exec.mjs';
@@ -10,6 +11,13 @@ const tools = {
     commands: [['chromium', 'chromium-browser', 'google-chrome']],
     debian: 'chromium',
     mac: 'brew install --cask chromium',
+  },
+  // Debian's python3 alone cannot make environments; its python3-venv can, and brings python3.
+  python: {
+    commands: [['python3']],
+    debian: 'python3-venv',
+    mac: 'brew install python',
+    works: canMakeEnvironments,
   },
 };
 
@@ -29,7 +37,11 @@ export async function ensureTools(names, mayUseApt = isRootOnDebian) {
 function missingTools(names) {
   const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
   const isThere = (aliases) => aliases.some((alias) => findExecutable(folders, alias) !== undefined);
-  return names.filter((name) => !tools[name].commands.every(isThere));
+  return names.filter((name) => !tools[name].commands.every(isThere) || tools[name].works?.() === false);
+}
+
+function canMakeEnvironments() {
+  return spawnSync('python3', ['-c', 'import ensurepip, venv'], { stdio: 'ignore' }).status === 0;
 }
 
 function isRootOnDebian() {
