@@ -55,6 +55,15 @@ describe('createClient', () => {
     });
   });
 
+  it('sends a file as it is', async () => {
+    const { client, sent } = clientOf(() => json(200, {}));
+    const raw = 'WEBVTT\n';
+    await client.putCaptions({ projectId: 'prj_1', videoId: 'vid_1', language: 'pt-BR', raw });
+    expect(sent[0]?.url).toBe('https://api.example.com/v1/projects/prj_1/videos/vid_1/captions/pt-BR');
+    expect(sent[0]?.init).toMatchObject({ method: 'PUT', body: raw });
+    expect(sent[0]?.init.headers).not.toHaveProperty('content-type');
+  });
+
   it('encodes what goes into the address, and leaves out what is not given', async () => {
     const { client, sent } = clientOf(() => json(200, { data: [], nextCursor: null }));
     await client.listProjects({ query: { limit: 5, cursor: 'a+b/=' } });

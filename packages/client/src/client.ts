@@ -32,8 +32,9 @@ interface Extras {
 }
 type Loose<T> = { [K in keyof T]: T[K] | number };
 
-/** Path parameters by their name, `query` and `body` where the route has them. */
+/** Path parameters by their name, `query` and `body` where the route has them; `raw` where the body is bytes. */
 type InputOf<R extends RouteDefinition> = ParamsOf<R> &
+  (R extends { rawBody: object } ? { raw: string | Uint8Array<ArrayBuffer> } : unknown) &
   (QueryInputOf<R> extends undefined ? unknown : { query?: Loose<QueryInputOf<R>> }) &
   (BodyInputOf<R> extends undefined ? unknown : { body: BodyInputOf<R> }) &
   Extras;
@@ -58,6 +59,7 @@ export function createClient(options: ClientOptions): Client {
 type CallInput = Record<string, unknown> & {
   query?: Record<string, string | number | undefined>;
   body?: unknown;
+  raw?: string | Uint8Array<ArrayBuffer>;
 } & Extras;
 
 async function call(options: ClientOptions, route: RouteDefinition, input: CallInput): Promise<unknown> {
@@ -67,7 +69,7 @@ async function call(options: ClientOptions, route: RouteDefinition, input: CallI
     method: route.method.toUpperCase(),
     headers: headersOf(options, input),
     signal: input.signal === undefined ? timeout : AbortSignal.any([timeout, input.signal]),
-    ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
+    ...bodyOf(input),
   });
   const text = await response.text();
   if (!response.ok) throw new ApiError(response, problemIn(response, text));
@@ -83,6 +85,11 @@ function targetOf(route: RouteDefinition, input: CallInput): string {
     value === undefined ? [] : [[name, String(value)] as const],
   );
   return given.length === 0 ? path : `${path}?${new URLSearchParams(Object.fromEntries(given)).toString()}`;
+}
+
+function bodyOf({ body, raw }: CallInput): Pick<RequestInit, 'body'> {
+  if (raw !== undefined) return { body: raw };
+  return body === undefined ? {} : { body: JSON.stringify(body) };
 }
 
 function headersOf(options: ClientOptions, input: CallInput): Record<string, string> {

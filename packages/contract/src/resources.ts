@@ -38,6 +38,17 @@ export const video = z
   .meta({ id: 'Video' });
 export type Video = z.infer<typeof video>;
 
+/** Captions of a video in one language. */
+export const captions = z
+  .object({
+    language: z.string().meta({ description: 'BCP 47, in its canonical spelling.' }),
+    name: z.string().meta({ description: 'What players show: the name of the language in itself.' }),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({ id: 'Captions' });
+export type Captions = z.infer<typeof captions>;
+
 export const eventTypes = [
   'video.ready',
   'video.failed',

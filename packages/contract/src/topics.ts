@@ -20,6 +20,17 @@ export const videoEventMessage = z.object({
   videoId: z.string(),
 });
 
+/** Captions of a video in one language, as a WebVTT file of ours. */
+const captionsPlaybackState = z.object({
+  /** BCP 47, canonical. */
+  language: z.string(),
+  /** What players show to choose it by. */
+  name: z.string(),
+  /** Object key of the file; another one after each change. */
+  key: z.string(),
+  bytes: z.int().nonnegative(),
+});
+
 /** All that the CDN needs to know of a video to decide a request. `version` rises with every change. */
 export const videoPlaybackState = z.object({
   videoId: z.string(),
@@ -32,6 +43,8 @@ export const videoPlaybackState = z.object({
   /** Null only from a producer that is older than this field; the same holds of an empty title. */
   projectId: z.string().nullable().default(null),
   title: z.string().default(''),
+  /** By language; they change without an encode, so they are not in the delivery index (ADR 10). */
+  captions: z.array(captionsPlaybackState).default([]),
 });
 
 /** All that the CDN needs to know of an account. */
@@ -80,6 +93,7 @@ export const playbackUsageMessage = z.object({
 
 export type EncodeTaskMessage = z.infer<typeof encodeTaskMessage>;
 export type VideoEventMessage = z.infer<typeof videoEventMessage>;
+export type CaptionsPlaybackState = z.infer<typeof captionsPlaybackState>;
 export type VideoPlaybackState = z.infer<typeof videoPlaybackState>;
 export type AccountPlaybackState = z.infer<typeof accountPlaybackState>;
 export type ProjectPlaybackState = z.infer<typeof projectPlaybackState>;

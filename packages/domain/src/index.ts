@@ -6,6 +6,7 @@ export { signText, verifyText } from './signed-text.ts';
 export * from './video-machine.ts';
 export {
   namedTracks,
+  renderCaptions,
   renderIframes,
   renderMaster,
   renderMedia,
@@ -40,4 +41,5 @@ export {
 export { signWebhook } from './webhook-signature.ts';
 export { newWebhookSecret, openWebhookSecret, sealWebhookSecret } from './webhook-secret.ts';
 export { breakerPause } from './endpoint-breaker.ts';
+export { canonicalLanguage, CaptionsError, languageName, normaliseCaptions } from './captions/index.ts';
 export { joinSegments } from './watched-segments.ts';

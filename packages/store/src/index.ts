@@ -35,6 +35,15 @@ export {
   type NewUpload,
   type UploadRow,
 } from './uploads.ts';
+export {
+  captionsKey,
+  type CaptionsPlace,
+  captionsResource,
+  listCaptions,
+  openCaptionsPrefix,
+  removeCaptions,
+  setCaptions,
+} from './captions.ts';
 export * from './videos.ts';
 export * from './video-moves.ts';
 export { acquireLease, releaseLease } from './leases.ts';

@@ -6,6 +6,7 @@ import {
   type VideoStatus,
 } from '@millrace/contract';
 import { projectPlaybackStateOf, type StoredBranding } from './branding.ts';
+import { captionsColumn } from './captions-state.ts';
 import { type Queryable, type Transaction } from './db.ts';
 import { accountStateMessage, addToOutbox } from './outbox.ts';
 import { joinPlan } from './plans.ts';
@@ -36,6 +37,7 @@ interface PlaybackStateRow extends AccountStateRow {
   indexKey: string | null;
   projectId: string;
   title: string;
+  captions: VideoPlaybackState['captions'];
   projectVersion: number;
   branding: StoredBranding;
 }
@@ -51,7 +53,7 @@ export async function readPlaybackState(
   const { rows } = await db.query<PlaybackStateRow>(
     `select v.version, case when v.deleted_at is null then v.status else 'deleted' end as status,
        v.index_key as "indexKey", v.project_id as "projectId", v.title, pr.version as "projectVersion",
-       pr.branding, ${accountColumns}
+       pr.branding, ${captionsColumn('v.id')} as captions, ${accountColumns}
      from videos v join projects pr on pr.id = v.project_id join accounts a on a.id = v.account_id ${joinPlan}
      where v.id = $1 and (v.deleted_at is null or v.deleted_at > clock_timestamp() - interval '30 days')`,
     [videoId],
@@ -59,9 +61,9 @@ export async function readPlaybackState(
   );
   const row = rows[0];
   if (!row) return null;
-  const { accountId, version, status, indexKey, projectId, title, projectVersion, branding } = row;
+  const { accountId, version, status, indexKey, projectId, title, captions, projectVersion, branding } = row;
   return {
-    video: { videoId, accountId, version, status, indexKey, projectId, title },
+    video: { videoId, accountId, version, status, indexKey, projectId, title, captions },
     account: accountStateOf(row),
     project: projectPlaybackStateOf({ id: projectId, version: projectVersion, branding }),
   };

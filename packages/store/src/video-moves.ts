@@ -224,7 +224,7 @@ async function announce(
   reason: string | null,
   headers: Record<string, string>,
 ): Promise<void> {
-  const messages = [{ ...videoStateMessage(videoPlaybackStateOf(video)), headers }];
+  const messages = [{ ...videoStateMessage(await videoPlaybackStateOf(tx, video)), headers }];
   if (type !== null) {
     const eventId = newId('evt');
     const createdAt = video.updatedAt;

@@ -7,6 +7,7 @@ import {
   type VideoStatus,
   withinQuality,
 } from '@millrace/contract';
+import { captionsStatesOf } from './captions-state.ts';
 import { type Queryable, type Transaction } from './db.ts';
 import { addToOutbox, videoStateMessage } from './outbox.ts';
 import { limitingPlanId } from './plans.ts';
@@ -77,8 +78,8 @@ export function videoResource(row: VideoRow): Video {
   };
 }
 
-/** What the CDN knows of a video. */
-export const videoPlaybackStateOf = (row: VideoRow): VideoPlaybackState => ({
+/** What the CDN knows of a video whose row the caller has locked. */
+export const videoPlaybackStateOf = async (tx: Transaction, row: VideoRow): Promise<VideoPlaybackState> => ({
   videoId: row.id,
   accountId: row.accountId,
   version: row.version,
@@ -86,6 +87,7 @@ export const videoPlaybackStateOf = (row: VideoRow): VideoPlaybackState => ({
   indexKey: row.indexKey,
   projectId: row.projectId,
   title: row.title,
+  captions: await captionsStatesOf(tx, row.id),
 });
 
 /** A video that is not deleted, within a project; null when there is none. */
@@ -188,7 +190,7 @@ export async function patchVideo(tx: Transaction, before: VideoRow, patch: Video
     'video-patch',
   );
   const video = { ...before, ...rows[0], title, posterAtSeconds };
-  await addToOutbox(tx, [videoStateMessage(videoPlaybackStateOf(video))]);
+  await addToOutbox(tx, [videoStateMessage(await videoPlaybackStateOf(tx, video))]);
   return video;
 }
 

@@ -3,6 +3,7 @@ import { adminHandlers } from './admin/handlers.ts';
 import { apiKeyHandlers } from './api-keys/handlers.ts';
 import { billingHandlers } from './billing/handlers.ts';
 import { type ApiHandlers } from './calls.ts';
+import { captionsHandlers } from './captions/handlers.ts';
 import { demoHandlers } from './demo/handlers.ts';
 import { type FeatureDeps } from './deps.ts';
 import { docsHandlers } from './docs/handlers.ts';
@@ -27,6 +28,7 @@ export const apiHandlers = (deps: FeatureDeps): ApiHandlers => ({
   ...uploadTokenHandlers(deps),
   ...uploadHandlers(deps),
   ...videoHandlers(deps),
+  ...captionsHandlers(deps),
   ...playbackHandlers(deps),
   ...webhookHandlers(deps),
   ...reportHandlers(deps),

@@ -3,10 +3,16 @@ import { clientIp, type Clock, type Logger } from '@millrace/platform';
 import { admit, type AdmitRules, permit, type PlaybackView } from './checks.ts';
 import { type Blocks, type OnBytes } from './delivery/blocks.ts';
 import { type Deliveries } from './delivery/deliveries.ts';
-import { type Delivery, linkedText, type LinkedText, type ServedBlock } from './delivery/delivery.ts';
+import {
+  captionsBlock,
+  type Delivery,
+  linkedText,
+  type LinkedText,
+  type ServedBlock,
+} from './delivery/delivery.ts';
 import { type Exchange, type Metering } from './http/exchange.ts';
 import { parseTarget, splitUrl, type Target, tokensOf } from './http/target.ts';
-import { splitAtLinks, splitVttAtPictures } from '@millrace/domain';
+import { splitVttAtPictures } from '@millrace/domain';
 import { type PlaybackStates } from './state/playback-states.ts';
 import { type VerifiedToken } from './tokens.ts';
 import { type UsageMeter } from './usage/usage-meter.ts';
@@ -95,13 +101,14 @@ export class Playback {
 
   #deliver(admitted: Admitted, view: PlaybackView, delivery: Delivery): void {
     const { exchange, target } = admitted;
-    if (target.kind === 'master' || target.kind === 'media' || target.kind === 'iframes') {
-      const playlist = delivery.playlist(target, view.account?.maxQuality ?? '360p');
+    const captions = view.video?.captions;
+    if (isPlaylist(target)) {
+      const playlist = delivery.playlist(target, view.account?.maxQuality ?? '360p', captions);
       if (playlist === null) exchange.refuse('not_found');
       else sendText(admitted, playlist);
       return;
     }
-    const block = delivery.block(target);
+    const block = target.kind === 'cues' ? captionsBlock(captions ?? [], target) : delivery.block(target);
     if (block === null) exchange.refuse('not_found');
     else if (hasLinks(target.file)) this.#sendLinked(admitted, delivery, block);
     else this.#sendBlock(admitted, block, this.#metering(admitted, view, delivery, block));
@@ -109,7 +116,7 @@ export class Playback {
 
   #sendBlock(admitted: Admitted, block: ServedBlock, metering: Metering | null): void {
     const { exchange, target } = admitted;
-    const cacheControl = target.kind === 'file' ? brief : immutable;
+    const cacheControl = target.kind === 'file' || target.kind === 'cues' ? brief : immutable;
     const headers = ['Content-Type', block.contentType, 'Cache-Control', cacheControl];
     const more = { etag: block.etag, ...(metering && { metering }) };
     const send = (body: Buffer | null): void => exchange.send(headers, block.bytes, body, more);
@@ -141,8 +148,7 @@ export class Playback {
       throw new Error(`${block.key} is too long to be rewritten`);
     }
     this.#withBytes(admitted, block, (bytes) => {
-      const text = bytes.toString('utf8');
-      const pieces = file.endsWith('.m3u8') ? splitAtLinks(text) : splitVttAtPictures(text);
+      const pieces = splitVttAtPictures(bytes.toString('utf8'));
       sendText(admitted, delivery.keepText(file, linkedText(pieces, block.contentType)));
     });
   }
@@ -205,8 +211,11 @@ export class Playback {
   }
 }
 
-/** Captions are the customer's text: a line of it that looks like a link is none. */
-const hasLinks = (file: string): boolean => file.endsWith('.m3u8') || file === 'storyboard.vtt';
+const isPlaylist = ({ kind }: Target): boolean =>
+  kind === 'master' || kind === 'media' || kind === 'iframes' || kind === 'captions';
+
+/** Captions are the customer's text, and not among these: a line of it that looks like a link is none. */
+const hasLinks = (file: string): boolean => file === 'storyboard.vtt';
 
 function sendText({ exchange, token }: Admitted, { pieces, bytes, contentType }: LinkedText): void {
   const size = bytes + (pieces.length - 1) * token.query.length;

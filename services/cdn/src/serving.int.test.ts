@@ -303,7 +303,7 @@ describe('a file of no bytes', () => {
     const own = await startCdn();
     const file = { key: 'encodes/one/empty.vtt', bytes: 0, contentType: 'text/vtt' };
     await own.store.objects.put(file.key, Buffer.alloc(0));
-    const files = { 'captions/en/seg-0.vtt': file, 'captions/en/index.m3u8': file, 'storyboard.vtt': file };
+    const files = { 'poster.jpg': file, 'storyboard.vtt': file };
     await own.store.objects.put('encodes/empty.json', Buffer.from(JSON.stringify({ ...sampleIndex, files })));
     own.record.videos.set(sample.videoId, videoState({ indexKey: 'encodes/empty.json' }));
     for (const path of Object.keys(files)) {
@@ -314,22 +314,5 @@ describe('a file of no bytes', () => {
       const ranged = await own.ask(path, { headers: { Range: 'bytes=0-' } });
       expect([ranged.status, ranged.headers['content-range']]).toEqual([416, 'bytes */0']);
     }
-  });
-});
-
-describe('captions', () => {
-  const name = 'captions/en/seg-0.vtt';
-  const text = 'WEBVTT\n\n00:00.000 --> 00:02.000\nphoto.jpg\n';
-
-  it('come as they are: a line that looks like a picture gets no token', async () => {
-    const own = await startCdn();
-    await own.store.objects.put('encodes/one/en.vtt', Buffer.from(text));
-    const file = { key: 'encodes/one/en.vtt', bytes: text.length, contentType: 'text/vtt' };
-    const index = { ...sampleIndex, files: { ...sampleIndex.files, [name]: file } };
-    await own.store.objects.put('encodes/captioned.json', Buffer.from(JSON.stringify(index)));
-    own.record.videos.set(sample.videoId, videoState({ indexKey: 'encodes/captioned.json' }));
-    const answer = await own.ask(name);
-    expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/vtt']);
-    expect(answer.body.toString()).toBe(text);
   });
 });

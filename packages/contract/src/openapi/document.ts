@@ -103,14 +103,17 @@ function operationOf(
       ...(route.query === undefined ? {} : { query: route.query }),
       ...(route.idempotent === true ? { header: z.object({ 'Idempotency-Key': idempotencyKey }) } : {}),
     },
-    ...(route.rawBody === undefined
-      ? {}
-      : { requestBody: { required: true, content: { '*/*': { schema: z.string() } } } }),
+    ...(route.rawBody === undefined ? {} : { requestBody: rawBodyOf(route.rawBody) }),
     ...(route.body === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }),
     responses: responsesOf(route, docsUrl),
   };
+}
+
+function rawBodyOf({ description, example }: NonNullable<RouteDefinition['rawBody']>) {
+  const content = { '*/*': { schema: z.string(), ...(example === undefined ? {} : { example }) } };
+  return { required: true, content, ...(description === undefined ? {} : { description }) };
 }
 
 function responsesOf(route: RouteDefinition, docsUrl: string): ZodOpenApiResponsesObject {

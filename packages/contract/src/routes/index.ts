@@ -1,6 +1,7 @@
 import { accountRoutes } from './account.ts';
 import { adminRoutes } from './admin.ts';
 import { apiKeyRoutes } from './api-keys.ts';
+import { captionsRoutes } from './captions.ts';
 import { demoRoutes } from './demo.ts';
 import { docsRoutes } from './docs.ts';
 import { domainRoutes } from './domains.ts';
@@ -27,6 +28,7 @@ export const routes = {
   ...uploadTokenRoutes,
   ...uploadRoutes,
   ...videoRoutes,
+  ...captionsRoutes,
   ...playbackRoutes,
   ...webhookRoutes,
   ...reportRoutes,

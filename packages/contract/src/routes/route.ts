@@ -31,7 +31,7 @@ export interface RouteDefinition {
   /** JSON body; unknown fields are refused. */
   body?: z.ZodType;
   /** Takes the bytes of a body as they come, in bytes at most; instead of `body`. */
-  rawBody?: { maxBytes: number };
+  rawBody?: { maxBytes: number; description?: string; example?: string };
   /** Takes an `Idempotency-Key`. */
   idempotent?: boolean;
   /** The one success answer; without `body` there is none. */
@@ -69,6 +69,8 @@ export const pathParameters = {
     .regex(/^[a-z][a-z0-9_]*$/)
     .meta({ description: 'An error code.' }),
   jobId: idOf('job').meta({ description: 'Id of an encode job.' }),
+  /** No id, so what is no tag is `400` (contract CAP-203): whoever handles it says so. */
+  language: z.string().meta({ description: 'A BCP 47 tag, `pt-BR`, in any case.', maxLength: 35 }),
 } as const satisfies Record<string, z.ZodType>;
 export type PathParameter = keyof typeof pathParameters;
 

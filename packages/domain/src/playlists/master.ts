@@ -1,20 +1,39 @@
-import { type DeliveryIndex, type DeliveryTrack, type Quality, withinQuality } from '@millrace/contract';
+import {
+  type CaptionsPlaybackState,
+  type DeliveryIndex,
+  type DeliveryTrack,
+  type Quality,
+  withinQuality,
+} from '@millrace/contract';
 import { audioName, segmentMicroseconds } from './media.ts';
 
 type Rendition = DeliveryIndex['renditions'][number];
 type AudioTrack = DeliveryIndex['audio'][number];
 
+/** Captions as a master playlist offers them. */
+type OfferedCaptions = Pick<CaptionsPlaybackState, 'language' | 'name'>;
+
 const audioGroup = 'audio';
+const captionsGroup = 'captions';
 
 /**
  * The master playlist of a video with the renditions up to `maximum` (contract: "lists only the qualities the
- * plan allows"), by rising quality. Links are relative to the video's folder.
+ * plan allows"), by rising quality, and with each language's captions. Links are relative to the video's folder.
  */
-export function renderMaster(index: DeliveryIndex, maximum: Quality): string {
+export function renderMaster(
+  index: DeliveryIndex,
+  maximum: Quality,
+  captions: readonly OfferedCaptions[] = [],
+): string {
   const renditions = index.renditions.filter(({ quality }) => withinQuality(quality, maximum));
-  const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS', ...audioTags(index.audio)];
+  const lines = [
+    ...['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS'],
+    ...audioTags(index.audio),
+    ...captionsTags(captions),
+  ];
   for (const rendition of renditions) {
-    lines.push(streamTag(rendition, index.audio), `${rendition.quality}/index.m3u8`);
+    const stream = streamTag(rendition, index.audio, captions.length > 0);
+    lines.push(stream, `${rendition.quality}/index.m3u8`);
   }
   for (const rendition of renditions) lines.push(iframeTag(rendition));
   return `${lines.join('\n')}\n`;
@@ -24,7 +43,7 @@ export function renderMaster(index: DeliveryIndex, maximum: Quality): string {
  * BANDWIDTH must cover the variant with whichever audio is chosen (RFC 8216 §4.3.4.2), so the dearest of the
  * group counts; so does CODECS, which must name every format of the group.
  */
-function streamTag(rendition: Rendition, audio: readonly AudioTrack[]): string {
+function streamTag(rendition: Rendition, audio: readonly AudioTrack[], captioned: boolean): string {
   const peak = Math.max(0, ...audio.map((track) => track.peakBandwidth));
   const average = Math.max(0, ...audio.map((track) => track.averageBandwidth));
   const codecs = new Set([rendition.codec, ...audio.map((track) => track.codec)]);
@@ -35,6 +54,7 @@ function streamTag(rendition: Rendition, audio: readonly AudioTrack[]): string {
     ['RESOLUTION', `${rendition.width}x${rendition.height}`],
     ['FRAME-RATE', frameRate(rendition.frameRate)],
     ['AUDIO', audio.length > 0 ? quote(audioGroup) : null],
+    ['SUBTITLES', captioned ? quote(captionsGroup) : null],
   ]);
 }
 
@@ -63,7 +83,7 @@ function audioTags(audio: readonly AudioTrack[]): string[] {
     return tag('EXT-X-MEDIA', [
       ['TYPE', 'AUDIO'],
       ['GROUP-ID', quote(audioGroup)],
-      ['NAME', quote(uniqueName(track.name, names))],
+      ['NAME', quote(uniqueName(track.name, names, 'Audio'))],
       ['LANGUAGE', language === null ? null : quote(language)],
       ['DEFAULT', position === 0 ? 'YES' : 'NO'],
       ['AUTOSELECT', position === 0 || distinct ? 'YES' : 'NO'],
@@ -73,13 +93,29 @@ function audioTags(audio: readonly AudioTrack[]): string[] {
   });
 }
 
-function uniqueName(wanted: string, taken: Set<string>): string {
+/** Never shown unasked; players that are told to may choose by their user's language. */
+function captionsTags(captions: readonly OfferedCaptions[]): string[] {
+  const names = new Set<string>();
+  return captions.map(({ language, name }) =>
+    tag('EXT-X-MEDIA', [
+      ['TYPE', 'SUBTITLES'],
+      ['GROUP-ID', quote(captionsGroup)],
+      ['NAME', quote(uniqueName(name, names, language))],
+      ['LANGUAGE', quote(language)],
+      ['DEFAULT', 'NO'],
+      ['AUTOSELECT', 'YES'],
+      ['URI', quote(`captions/${language}/index.m3u8`)],
+    ]),
+  );
+}
+
+function uniqueName(wanted: string, taken: Set<string>, nameless: string): string {
   // Names come out of customers' files: a quote or line break in one would end the attribute or the line.
   const name =
     wanted
       .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
       .replaceAll('"', "'")
-      .trim() || 'Audio';
+      .trim() || nameless;
   let unique = name;
   for (let n = 2; taken.has(unique); n++) unique = `${name} ${n}`;
   taken.add(unique);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type DeliveryIndex, deliveryIndex, qualities } from '@millrace/contract';
 import fc from 'fast-check';
-import { namedTracks, renderIframes, renderMaster, renderMedia } from './index.ts';
+import { namedTracks, renderCaptions, renderIframes, renderMaster, renderMedia } from './index.ts';
 
 type Rendition = DeliveryIndex['renditions'][number];
 type AudioTrack = DeliveryIndex['audio'][number];
@@ -127,6 +127,25 @@ describe('renderMaster', () => {
     ]);
   });
 
+  it('offers captions on every variant, never unasked [CAP-206]', () => {
+    const captions = [
+      { language: 'en', name: 'English' },
+      { language: 'nb', name: 'norsk "bokmål"' },
+      { language: 'no', name: "norsk 'bokmål'" },
+      { language: 'qzz', name: '' },
+    ];
+    const lines = renderMaster(makeIndex(), '2160p', captions).split('\n');
+    expect(lines.slice(4, 8)).toEqual([
+      '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="captions",NAME="English",LANGUAGE="en",DEFAULT=NO,AUTOSELECT=YES,URI="captions/en/index.m3u8"',
+      `#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="captions",NAME="norsk 'bokmål'",LANGUAGE="nb",DEFAULT=NO,AUTOSELECT=YES,URI="captions/nb/index.m3u8"`,
+      `#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="captions",NAME="norsk 'bokmål' 2",LANGUAGE="no",DEFAULT=NO,AUTOSELECT=YES,URI="captions/no/index.m3u8"`,
+      '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="captions",NAME="qzz",LANGUAGE="qzz",DEFAULT=NO,AUTOSELECT=YES,URI="captions/qzz/index.m3u8"',
+    ]);
+    const variants = lines.filter((line) => line.startsWith('#EXT-X-STREAM-INF'));
+    expect(variants).toHaveLength(2);
+    for (const variant of variants) expect(variant).toMatch(/,AUDIO="audio",SUBTITLES="captions"$/);
+  });
+
   it('lets no name or language of a source break a line or an attribute', () => {
     const hostile = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -220,5 +239,22 @@ describe('renderIframes', () => {
       'seg-1.m4s',
     ]);
     expect(text).toMatch(/#EXT-X-ENDLIST\n$/);
+  });
+});
+
+describe('renderCaptions', () => {
+  it('is one file as long as the video [CDN-207]', () => {
+    expect(renderCaptions(makeIndex({ durationMs: 12_512.5 })).split('\n')).toEqual([
+      '#EXTM3U',
+      '#EXT-X-VERSION:7',
+      '#EXT-X-TARGETDURATION:13',
+      '#EXT-X-MEDIA-SEQUENCE:0',
+      '#EXT-X-PLAYLIST-TYPE:VOD',
+      '#EXTINF:12.512500,',
+      'seg-0.vtt',
+      '#EXT-X-ENDLIST',
+      '',
+    ]);
+    expect(renderCaptions(makeIndex({ durationMs: 400 }))).toContain('#EXT-X-TARGETDURATION:1\n');
   });
 });

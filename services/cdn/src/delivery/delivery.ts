@@ -1,6 +1,19 @@
 import { createHash } from 'node:crypto';
-import { type DeliveryIndex, type DeliveryTrack, type Quality, withinQuality } from '@millrace/contract';
-import { namedTracks, renderIframes, renderMaster, renderMedia, splitAtLinks } from '@millrace/domain';
+import {
+  type CaptionsPlaybackState,
+  type DeliveryIndex,
+  type DeliveryTrack,
+  type Quality,
+  withinQuality,
+} from '@millrace/contract';
+import {
+  namedTracks,
+  renderCaptions,
+  renderIframes,
+  renderMaster,
+  renderMedia,
+  splitAtLinks,
+} from '@millrace/domain';
 import { type Target } from '../http/target.ts';
 import { type Block } from './blocks.ts';
 
@@ -19,6 +32,8 @@ export interface ServedBlock extends Block {
   readonly etag: string;
 }
 
+type CaptionsStates = readonly CaptionsPlaybackState[];
+
 const playlistType = 'application/vnd.apple.mpegurl';
 
 export const linkedText = (pieces: readonly string[], contentType = playlistType): LinkedText => ({
@@ -32,21 +47,30 @@ export class Delivery {
   readonly #index: DeliveryIndex;
   readonly #tracks: ReadonlyMap<string, DeliveryTrack>;
   readonly #texts = new Map<string, LinkedText>();
-  /** Names the encode in validators without telling its object keys. */
+  /** Master playlists with captions, by their highest rendition. */
+  readonly #captioned = new WeakMap<CaptionsStates, Map<string, LinkedText>>();
+  /** Names the encode in validators. */
   readonly #mark: string;
 
   constructor(indexKey: string, index: DeliveryIndex) {
     this.#index = index;
     this.#tracks = new Map(namedTracks(index).map(({ name, track }) => [name, track]));
-    this.#mark = createHash('sha256').update(indexKey).digest('base64url').slice(0, 16);
+    this.#mark = markOf(indexKey);
   }
 
-  /** The playlist asked for, or null when this encode has no such track. */
-  playlist(target: Target, maximum: Quality): LinkedText | null {
+  /**
+   * The playlist asked for, or null when this encode has no such track.
+   * @param captions as the video's state has them
+   */
+  playlist(target: Target, maximum: Quality, captions: CaptionsStates = []): LinkedText | null {
     const track = this.#tracks.get(target.track);
     switch (target.kind) {
       case 'master':
-        return this.text(`master/${this.#highest(maximum)}`, () => renderMaster(this.#index, maximum));
+        return this.#master(maximum, captions);
+      case 'captions':
+        return findCaptions(captions, target)
+          ? this.text('captions', () => renderCaptions(this.#index))
+          : null;
       case 'media':
         return track ? this.text(`media/${target.track}`, () => renderMedia(this.#index, track)) : null;
       case 'iframes':
@@ -54,6 +78,20 @@ export class Delivery {
       default:
         return null;
     }
+  }
+
+  /**
+   * Kept by the state's own list of captions, which is another one after each change: what is out of date goes
+   * with it.
+   */
+  #master(maximum: Quality, captions: CaptionsStates): LinkedText {
+    const highest = this.#highest(maximum);
+    const render = (): string => renderMaster(this.#index, maximum, captions);
+    if (captions.length === 0) return this.text(`master/${highest}`, render);
+    const masters = this.#captioned.get(captions) ?? new Map<string, LinkedText>();
+    const master = masters.get(highest) ?? linkedText(splitAtLinks(render()));
+    this.#captioned.set(captions, masters.set(highest, master));
+    return master;
   }
 
   /** Where the init segment, media segment or file asked for lies, or null when this encode has none such. */
@@ -108,3 +146,17 @@ export class Delivery {
     return this.#index.renditions.findLast(({ quality }) => withinQuality(quality, maximum))?.quality ?? '';
   }
 }
+
+const findCaptions = (captions: CaptionsStates, { track, n }: Target): CaptionsPlaybackState | undefined =>
+  n === 0 ? captions.find(({ language }) => language === track) : undefined;
+
+/** The file of the captions asked for, or null where there is none. */
+export function captionsBlock(captions: CaptionsStates, target: Target): ServedBlock | null {
+  const found = findCaptions(captions, target);
+  if (found === undefined) return null;
+  const { key, bytes } = found;
+  return { key, offset: 0, bytes, contentType: 'text/vtt', etag: `"${markOf(key)}"` };
+}
+
+/** Names an object in validators without telling its key. */
+const markOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 16);

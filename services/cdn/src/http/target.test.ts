@@ -19,8 +19,8 @@ describe('parseTarget', () => {
     ['poster.jpg', { ...none, kind: 'file', file: 'poster.jpg' }],
     ['storyboard.vtt', { ...none, kind: 'file', file: 'storyboard.vtt' }],
     ['storyboard-3.jpg', { ...none, kind: 'file', file: 'storyboard-3.jpg' }],
-    ['captions/pt-BR/index.m3u8', { ...none, kind: 'file', file: 'captions/pt-BR/index.m3u8' }],
-    ['captions/zh-Hant-TW/seg-0.vtt', { ...none, kind: 'file', file: 'captions/zh-Hant-TW/seg-0.vtt' }],
+    ['captions/pt-BR/index.m3u8', { ...none, kind: 'captions', track: 'pt-BR' }],
+    ['captions/zh-Hant-TW/seg-0.vtt', { ...none, kind: 'cues', track: 'zh-Hant-TW' }],
   ])('%s [CDN-204, CDN-206, CDN-209]', (rest, target) => {
     expect(parseTarget(`/v/${videoId}/${rest}`)).toEqual(target);
   });

@@ -1,13 +1,13 @@
 import { qualities, type Quality } from '@millrace/contract';
 
 /** What a path asks for. The kinds name the route in metrics too. */
-type TargetKind = 'master' | 'media' | 'iframes' | 'init' | 'segment' | 'file';
+type TargetKind = 'master' | 'media' | 'iframes' | 'init' | 'segment' | 'file' | 'captions' | 'cues';
 
 /** A path of a video file that can be served (contract "CDN routes"), taken apart. */
 export interface Target {
   kind: TargetKind;
   videoId: string;
-  /** Path name of the track, `720p` or `audio-2`; empty for `master` and `file`. */
+  /** Path name of the track, `720p` or `audio-2`, language of captions; empty for `master` and `file`. */
   track: string;
   /** The quality asked for; null where the path names none. */
   quality: Quality | null;
@@ -23,8 +23,9 @@ const path = new RegExp(
     '(?<master>master\\.m3u8)' +
     `|(?<track>${qualities.join('|')}|audio(?:-(?:[2-9]|[1-9][0-9]))?)/` +
     `(?:(?<playlist>index|iframes)\\.m3u8|(?<init>init\\.mp4)|seg-(?<n>${number})\\.m4s)` +
-    `|(?<file>poster\\.jpg|storyboard\\.vtt|storyboard-(?:${number})\\.jpg` +
-    `|captions/[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}/(?:index\\.m3u8|seg-(?:${number})\\.vtt))` +
+    `|(?<file>poster\\.jpg|storyboard\\.vtt|storyboard-(?:${number})\\.jpg)` +
+    '|captions/(?<language>[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8})/' +
+    `(?:(?<captions>index\\.m3u8)|seg-(?<cues>${number})\\.vtt)` +
     ')$',
 );
 
@@ -36,6 +37,7 @@ export function parseTarget(rawPath: string): Target | null {
   const groups = path.exec(rawPath)?.groups;
   if (groups === undefined) return null;
   const { videoId = '', master, track = '', playlist, init, n, file = '' } = groups;
+  const { language = '', captions, cues } = groups;
   const quality = qualities.find((each) => each === track) ?? null;
   const target = { videoId, track, quality, n: 0, file };
   if (master !== undefined) return { ...target, kind: 'master' };
@@ -43,6 +45,8 @@ export function parseTarget(rawPath: string): Target | null {
   if (init !== undefined) return { ...target, kind: 'init' };
   if (n !== undefined) return { ...target, kind: 'segment', n: Number(n) };
   if (playlist === 'index') return { ...target, kind: 'media' };
+  if (captions !== undefined) return { ...target, kind: 'captions', track: language };
+  if (cues !== undefined) return { ...target, kind: 'cues', track: language, n: Number(cues) };
   return quality === null ? null : { ...target, kind: 'iframes' };
 }
 

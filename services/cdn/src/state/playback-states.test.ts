@@ -12,7 +12,7 @@ import { type RecordClient } from './record-client.ts';
 
 const video = (version: number, more: Partial<VideoPlaybackState> = {}): VideoPlaybackState => ({
   ...{ videoId: 'vid_1', accountId: 'acc_1', version, status: 'ready', indexKey: 'i' },
-  ...{ projectId: 'prj_1', title: 'One' },
+  ...{ projectId: 'prj_1', title: 'One', captions: [] },
   ...more,
 });
 const account = (version: number, more: Partial<AccountPlaybackState> = {}): AccountPlaybackState => ({

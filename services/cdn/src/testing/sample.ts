@@ -84,6 +84,7 @@ export const videoState = (more: Partial<VideoPlaybackState> = {}): VideoPlaybac
   indexKey: sample.indexKey,
   projectId: sample.projectId,
   title: sample.title,
+  captions: [],
   ...more,
 });
 

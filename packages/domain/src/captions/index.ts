@@ -1,0 +1,3 @@
+export { canonicalLanguage, languageName } from './language.ts';
+export { normaliseCaptions } from './normalise.ts';
+export { CaptionsError } from './problem.ts';
