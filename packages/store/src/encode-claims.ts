@@ -77,6 +77,10 @@ with recursive queued (account_id) as (
        and t.run_after <= clock_timestamp()
      order by t.priority desc, t.job_id, t.index limit 1)
   ) head
+  where not exists (
+    select from encode_pauses e
+    where e.scope = 'all' or (e.scope = 'class' and e.subject = $1)
+      or (e.scope = 'account' and e.subject = q.account_id))
 ), chosen as (
   select t.id from encode_tasks t join heads h on h.id = t.id
   where t.status = 'queued'

@@ -1,12 +1,22 @@
 import { z } from 'zod';
 import { account, planStatuses, timestamp, video } from '../resources.ts';
 import { text } from '../text.ts';
-import { defineRoutes, pageOf, pageQuery } from './route.ts';
+import { defineRoutes, listOf, pageOf, pageQuery } from './route.ts';
 
 /** Why the team acts; customers see it in the event unless the matter is legal. */
 const reason = text({ max: 500 });
 
 const jobStates = ['running', 'succeeded', 'failed', 'cancelled'] as const;
+
+const pauseOf = { accountId: z.string().max(64).optional(), class: z.enum(['standard', 'large']).optional() };
+const encodePauses = listOf(
+  z.object({
+    scope: z.enum(['all', 'class', 'account']),
+    subject: z.string().nullable(),
+    reason: z.string().nullable(),
+    pausedAt: timestamp,
+  }),
+);
 
 export const adminRoutes = defineRoutes({
   holdVideo: {
@@ -144,5 +154,31 @@ export const adminRoutes = defineRoutes({
       ),
       description: 'One page.',
     },
+  },
+  getEncodePauses: {
+    method: 'get',
+    path: '/admin/encoding/pause',
+    summary: 'What is held back from being encoded',
+    tag: 'Admin',
+    auth: ['admin'],
+    response: { status: 200, body: encodePauses, description: 'Every pause.' },
+  },
+  pauseEncoding: {
+    method: 'post',
+    path: '/admin/encoding/pause',
+    summary: 'Take no new encodes: of an account, of a class of workers, or at all; what runs goes on',
+    tag: 'Admin',
+    auth: ['admin'],
+    body: z.strictObject({ ...pauseOf, reason: reason.optional() }),
+    response: { status: 200, body: encodePauses, description: 'Every pause, this one among them.' },
+  },
+  resumeEncoding: {
+    method: 'delete',
+    path: '/admin/encoding/pause',
+    summary: 'Lift a pause, named as it was made',
+    tag: 'Admin',
+    auth: ['admin'],
+    query: z.object(pauseOf),
+    response: { status: 200, body: encodePauses, description: 'The pauses that are left.' },
   },
 });

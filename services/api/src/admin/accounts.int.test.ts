@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Account } from '@millrace/contract';
-import { reconcileBanHolds } from '@millrace/store';
+import { claimTask, reconcileBanHolds } from '@millrace/store';
 import { seedVideo } from '../testing/seed-video.ts';
 import {
   adminToken,
@@ -154,4 +154,51 @@ describe('what the team reads', () => {
     expect(refusal(await admin(`GET audit?cursor=${nextCursor ?? ''}`))).toEqual([400, 'invalid_request']);
     expect(refusal(await admin(`GET reports?cursor=${nextCursor ?? ''}`))).toEqual([400, 'invalid_request']);
   });
+});
+
+describe('pausing encodes', () => {
+  const claim = async (): Promise<string | undefined> => {
+    const task = await claimTask(api.store, { worker: 'w', class: 'standard', leaseMs: 60_000 });
+    if (task !== null) await api.store.query(`delete from encode_tasks where id = $1`, [task.id]);
+    return task?.accountId;
+  };
+  const queue = async (): Promise<void> => {
+    await api.store.query('delete from encode_tasks');
+    await seedVideo(api.store, me, { status: 'processing' });
+  };
+
+  it.each<[string, () => object, () => string]>([
+    ['at all', () => ({}), () => ''],
+    ['of a class', () => ({ class: 'standard' }), () => '?class=standard'],
+    ['of an account', () => ({ accountId: me.accountId }), () => `?accountId=${me.accountId}`],
+  ])('%s holds queued tasks back until it is lifted [ADM-210]', async (_what, body, query) => {
+    await queue();
+    const paused = await admin<{ data: { reason: string }[] }>('POST encoding/pause', {
+      ...body(),
+      reason: 'disk',
+    });
+    expect([paused.status, paused.body.data.map(({ reason }) => reason)]).toEqual([200, ['disk']]);
+    expect(await claim()).toBeUndefined();
+    expect((await admin<{ data: unknown[] }>('GET encoding/pause')).body.data).toHaveLength(1);
+    const { body: left } = await admin<{ data: unknown[] }>(`DELETE encoding/pause${query()}`);
+    expect(left.data).toEqual([]);
+    expect(await claim()).toBe(me.accountId);
+  });
+
+  it('of another account or class holds nothing else back', async () => {
+    await queue();
+    await admin('POST encoding/pause', { class: 'large' });
+    await admin('POST encoding/pause', { accountId: 'acc_other' });
+    expect(await claim()).toBe(me.accountId);
+    await admin('DELETE encoding/pause?class=large');
+    await admin('DELETE encoding/pause?accountId=acc_other');
+    expect(await audit('acc_other')).toEqual(['admin encoding.resume', 'admin encoding.pause']);
+  });
+
+  it.each([{ class: 'huge' }, { accountId: 'acc_1', class: 'large' }, { reason: '' }])(
+    'refuses %j',
+    async (body) => {
+      expect(refusal(await admin('POST encoding/pause', body))).toEqual([400, 'invalid_request']);
+    },
+  );
 });

@@ -1,0 +1,43 @@
+import { ProblemError } from '@millrace/contract';
+import { type EncodePauseScope, listEncodePauses, pauseEncoding, resumeEncoding } from '@millrace/store';
+import { type ApiHandlers } from '../calls.ts';
+import { type FeatureDeps } from '../deps.ts';
+
+export type EncodingHandlers = Pick<ApiHandlers, 'getEncodePauses' | 'pauseEncoding' | 'resumeEncoding'>;
+type Pauses = Awaited<ReturnType<EncodingHandlers['getEncodePauses']>>;
+
+/** What the team holds back from being encoded. */
+export const encodingHandlers = ({ store }: FeatureDeps): EncodingHandlers => {
+  const pauses = async (): Promise<Pauses> => ({
+    data: (await listEncodePauses(store)).map((row) => ({ ...row, pausedAt: row.pausedAt.toISOString() })),
+  });
+  return {
+    getEncodePauses: pauses,
+    pauseEncoding: async ({ caller: { actor }, body: { reason = null, ...what } }) => {
+      const pause = scopeOf(what);
+      await store.transaction((tx) => pauseEncoding(tx, { pause, reason, actor }));
+      return pauses();
+    },
+    resumeEncoding: async ({ caller: { actor }, query }) => {
+      const pause = scopeOf(query);
+      await store.transaction((tx) => resumeEncoding(tx, { pause, actor }));
+      return pauses();
+    },
+  };
+};
+
+/** @throws ProblemError `invalid_request` when both are named */
+function scopeOf(what: {
+  accountId?: string | undefined;
+  class?: 'standard' | 'large' | undefined;
+}): EncodePauseScope {
+  if (what.accountId !== undefined && what.class !== undefined) {
+    const message = 'cannot be named together with class';
+    throw new ProblemError('invalid_request', {
+      detail: `accountId ${message}.`,
+      errors: [{ path: 'accountId', message }],
+    });
+  }
+  if (what.accountId !== undefined) return { scope: 'account', accountId: what.accountId };
+  return what.class === undefined ? { scope: 'all' } : { scope: 'class', class: what.class };
+}
