@@ -78,13 +78,17 @@ describe('a record that is away', () => {
     await harness.store.query('insert into webhook_breakers (endpoint_id) values ($1)', [
       endpoint.endpointId,
     ]);
-    const store = failing(harness.store, 'webhook-finish', () => away);
+    let takeOvers = 0;
+    const counting = failing(harness.store, 'webhook-take-over', () => ++takeOvers < 0);
+    const store = failing(counting, 'webhook-finish', () => away);
     const { service } = await harness.start({}, { store });
     await harness.emit(endpoint);
     await waitFor(() => !service.health().healthy);
     expect(service.health().checks).toMatchObject({ record: 'the record is away' });
     // Another hour passes for the lease too: a live worker takes nothing over from itself.
     await harness.pass('1 hour');
+    const before = takeOvers;
+    await waitFor(() => takeOvers >= before + 2);
     away = false;
     expect(await harness.logWhen(endpoint, isDelivered)).toMatchObject([{ attempts: 1 }]);
     await waitFor(() => service.health().healthy);

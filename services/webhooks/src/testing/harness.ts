@@ -27,7 +27,7 @@ export interface TestEndpoint {
   secret: string;
 }
 
-export interface RunningWebhooks {
+interface RunningWebhooks {
   service: Service;
   log: CapturedLog;
   metrics: Metrics;
