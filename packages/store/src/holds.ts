@@ -2,7 +2,7 @@ import { ProblemError } from '@millrace/contract';
 import { newId } from '@millrace/domain';
 import { writeAudit } from './audit.ts';
 import { type Database, type Transaction } from './db.ts';
-import { doomObjects, moveVideo, type MoveResult } from './video-moves.ts';
+import { doomedByFailure, doomObjects, moveVideo, type MoveResult } from './video-moves.ts';
 import { lockVideo, type VideoRow } from './videos.ts';
 
 export type HoldSource = 'admin' | 'automatic' | 'kubernetes';
@@ -66,7 +66,11 @@ async function placeHold(tx: Transaction, hold: Hold): Promise<MoveResult> {
     [hold.videoId, hold.source, hold.reference, hold.reason, hold.legal],
     'hold-update',
   );
-  if (updated > 0) return { video, moved: false };
+  if (updated > 0) {
+    // It may no longer be a legal one.
+    await doomOfFailed(tx, video);
+    return { video, moved: false };
+  }
   // The move comes first: it refuses what cannot be held, before a row says it is.
   const result = await moveVideo(tx, hold.videoId, {
     type: 'hold_placed',
@@ -92,7 +96,13 @@ async function liftHold(tx: Transaction, hold: HoldReference): Promise<MoveResul
     'hold-lift',
   );
   if (video.deletedAt !== null) return liftOnDeleted(tx, video, lifted > 0);
+  await doomOfFailed(tx, video);
   return moveVideo(tx, hold.videoId, { type: 'hold_lifted' });
+}
+
+/** What a legal hold kept of a failed video goes as it would have gone when the video failed. */
+async function doomOfFailed(tx: Transaction, { id, status, failureCode }: VideoRow): Promise<void> {
+  if (status === 'failed') await doomObjects(tx, id, doomedByFailure(failureCode));
 }
 
 async function liftOnDeleted(tx: Transaction, video: VideoRow, lifted: boolean): Promise<MoveResult> {

@@ -1,6 +1,7 @@
 import {
   type EventType,
   type Failure,
+  type FailureCode,
   ProblemError,
   type Quality,
   topics,
@@ -154,8 +155,12 @@ async function settle(
   if (to === 'deleted') {
     await closeUpload(tx, video.id, deletedBy);
     await doomObjects(tx, video.id);
-  } else await doomObjects(tx, video.id, failure?.code === 'plan_limit_reached' ? 'all' : 'attempts');
+  } else await doomObjects(tx, video.id, doomedByFailure(failure?.code ?? null));
 }
+
+/** A file over a limit is removed; of others the original stays, for a retry by the team. */
+export const doomedByFailure = (code: FailureCode | null): 'all' | 'attempts' =>
+  code === 'plan_limit_reached' ? 'all' : 'attempts';
 
 /** An upload that may have to be closed is locked before its video, as whoever completes or cancels it does. */
 async function lockUploadOf(tx: Transaction, videoId: string): Promise<void> {

@@ -7,6 +7,7 @@ const cpus = availableParallelism();
 /** Memory that this process may use: the cgroup's limit, else the machine's. */
 const memoryBytes = Math.min(process.constrainedMemory() || Infinity, totalmem());
 const mebibyte = 1024 ** 2;
+const defaultSlots = Math.max(2, Math.floor(cpus / 4));
 
 const bytes = z.coerce.number().int().positive();
 const milliseconds = z.coerce.number().int().positive();
@@ -14,12 +15,7 @@ const milliseconds = z.coerce.number().int().positive();
 /** The encoder's settings. */
 export const encoderConfig = z.object({
   /** Tasks worked on at once. */
-  ENCODER_SLOTS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(256)
-    .default(Math.max(2, Math.floor(cpus / 4))),
+  ENCODER_SLOTS: z.coerce.number().int().min(1).max(256).default(defaultSlots),
   /** Classes of tasks taken, by preference: `standard,large`. */
   ENCODER_CLASSES: z
     .string()
@@ -40,8 +36,10 @@ export const encoderConfig = z.object({
   ENCODER_SCRATCH_DIR: z.string().min(1).default(path.join(tmpdir(), 'millrace-encoder')),
   /** All attempts together. */
   ENCODER_SCRATCH_BYTES: bytes.default(64 * 1024 * mebibyte),
-  /** Resident memory of one ffmpeg. */
-  ENCODER_MEMORY_BYTES: bytes.default(Math.max(512 * mebibyte, Math.floor(memoryBytes / 2))),
+  /** Resident memory of one ffmpeg. The default: of three quarters of the memory a share for each slot. */
+  ENCODER_MEMORY_BYTES: bytes.default(
+    Math.max(512 * mebibyte, Math.floor((0.75 * memoryBytes) / defaultSlots)),
+  ),
   /** Blocks of the source kept for each task. */
   ENCODER_CACHE_BYTES: bytes.default(64 * mebibyte),
   /** An ffmpeg that gets nothing done for this long is killed; longer than the block reader's retries. */

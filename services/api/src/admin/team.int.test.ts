@@ -205,6 +205,28 @@ describe('deleting a video under a legal hold', () => {
   });
 });
 
+describe('a video that fails under a legal hold', () => {
+  it.each([
+    ['lifted', (videoId: string) => lift(videoId)],
+    ['no longer a legal one', (videoId: string) => hold(videoId, { legal: false })],
+  ])('over a limit: its file stays until the hold is %s', async (_what, end) => {
+    const videoId = await seedVideo(api.store, me, { status: 'processing' });
+    await hold(videoId, { legal: true });
+    await failEncode(api.store, videoId, 'plan_limit_reached');
+    expect(await doomed(videoId)).toEqual([false]);
+    await end(videoId);
+    expect(await doomed(videoId)).toEqual([true]);
+  });
+
+  it('not for its size: the original stays for a retry', async () => {
+    const videoId = await seedVideo(api.store, me, { status: 'processing' });
+    await hold(videoId, { legal: true });
+    await failEncode(api.store, videoId, 'encoding_failed');
+    await lift(videoId);
+    expect(await doomed(videoId)).toEqual([false]);
+  });
+});
+
 describe('removing a video', () => {
   it.each(['uploading', 'processing', 'ready', 'failed'] as const)(
     'works in %s and tells the customer why [VID-112, ADM-203, EVT-004]',
