@@ -143,10 +143,18 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
       PLAYBACK_KEYS: secrets.playbackKeys,
       UPLOAD_TOKEN_KEYS: secrets.uploadTokenKeys,
       WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
+      SIGN_IN_KEYS: secrets.signInKeys,
+      PHONE_KEYS: secrets.phoneKeys,
       ADMIN_TOKEN: secrets.adminToken,
       INTERNAL_SECRET: secrets.internalSecret,
-      // Development: names are the local server's, and webhooks may come to this machine.
-      ...(dns === undefined ? {} : { DNS_SERVERS: dns, WEBHOOKS_ALLOW_LOOPBACK: 'true' }),
+      // Development: names are the local server's, webhooks may come to this machine, and codes come in answers.
+      ...(dns === undefined
+        ? {}
+        : {
+            DNS_SERVERS: dns,
+            WEBHOOKS_ALLOW_LOOPBACK: 'true',
+            SMS_PROVIDER: deps.env['SMS_PROVIDER'] ?? 'log',
+          }),
     };
   }
 }

@@ -13,6 +13,8 @@ const makers = {
   uploadUrlKeys: newKeySet,
   uploadTokenKeys: newKeySet,
   webhookSecretKeys: newKeySet,
+  signInKeys: newKeySet,
+  phoneKeys: newKeySet,
   adminToken: newSecret,
   internalSecret: newSecret,
 };

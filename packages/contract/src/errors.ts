@@ -102,6 +102,8 @@ export class ProblemError extends Error {
   readonly errors: readonly FieldError[] | undefined;
   /** Seconds for `Retry-After`. */
   readonly retryAfter: number | undefined;
+  /** To be read by the person at the browser: answered as a page, on routes that have pages for failures. */
+  readonly page: boolean;
   constructor(
     code: ErrorCode,
     more: {
@@ -109,6 +111,7 @@ export class ProblemError extends Error {
       errors?: readonly FieldError[];
       status?: number;
       retryAfter?: number;
+      page?: boolean;
       cause?: unknown;
     } = {},
   ) {
@@ -118,5 +121,6 @@ export class ProblemError extends Error {
     this.detail = more.detail;
     this.errors = more.errors;
     this.retryAfter = more.retryAfter;
+    this.page = more.page ?? false;
   }
 }

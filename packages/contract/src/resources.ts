@@ -253,6 +253,18 @@ export const user = z
   .meta({ id: 'User' });
 export type User = z.infer<typeof user>;
 
+/** A code was sent to a number. */
+export const phoneChallenge = z
+  .object({
+    challengeId: id('phc'),
+    /** Its middle digits masked. */
+    phone: z.string(),
+    expiresAt: timestamp,
+    testCode: z.string().optional().meta({ description: 'In the test environment only.' }),
+  })
+  .meta({ id: 'PhoneChallenge' });
+export type PhoneChallenge = z.infer<typeof phoneChallenge>;
+
 /** null means no limit. */
 const limits = z
   .object({

@@ -1,5 +1,6 @@
 import { type ApiKey, type ApiKeyScope, ProblemError } from '@millrace/contract';
 import { newApiKey } from '@millrace/domain';
+import { phoneBannedColumn } from './bans.ts';
 import { type Queryable, type Transaction } from './db.ts';
 import { count, type Plan, planColumns, type PlanColumns, planOf, joinPlan } from './plans.ts';
 import { type ProjectRow } from './projects.ts';
@@ -114,6 +115,8 @@ export interface KeyHolder {
   project: ProjectRow;
   plan: Plan;
   bannedAt: Date | null;
+  /** The number that the account has verified is banned. */
+  phoneBanned: boolean;
 }
 
 interface KeyHolderColumns extends PlanColumns, Omit<KeyHolder, 'project' | 'plan'> {
@@ -130,7 +133,7 @@ export async function findKeyHolder(db: Queryable, keyId: string): Promise<KeyHo
     `select k.id as "keyId", k.scope, k.secret_hash as "secretHash", k.expires_at as "expiresAt",
        k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", p.id as "projectId",
        p.account_id as "accountId", p.name as "projectName", p.branding, p.created_at as "projectCreatedAt",
-       a.banned_at as "bannedAt", ${planColumns}
+       a.banned_at as "bannedAt", ${phoneBannedColumn}, ${planColumns}
      from api_keys k
      join projects p on p.id = k.project_id and p.deleted_at is null
      join accounts a on a.id = p.account_id
@@ -141,9 +144,9 @@ export async function findKeyHolder(db: Queryable, keyId: string): Promise<KeyHo
   );
   const row = rows[0];
   if (row === undefined) return null;
-  const { keyId: id, scope, secretHash, expiresAt, revokedAt, lastUsedAt, bannedAt } = row;
+  const { keyId: id, scope, secretHash, expiresAt, revokedAt, lastUsedAt, bannedAt, phoneBanned } = row;
   return {
-    ...{ keyId: id, scope, secretHash, expiresAt, revokedAt, lastUsedAt, bannedAt },
+    ...{ keyId: id, scope, secretHash, expiresAt, revokedAt, lastUsedAt, bannedAt, phoneBanned },
     project: {
       id: row.projectId,
       accountId: row.accountId,

@@ -141,7 +141,16 @@ export {
   type ProjectRow,
   updateProject,
 } from './projects.ts';
-export { createSession, findSessionHolder, type SessionHolder, touchSession } from './sessions.ts';
+export {
+  createSession,
+  deleteSession,
+  findSessionHolder,
+  type SessionHolder,
+  touchSession,
+} from './sessions.ts';
+export { banDevice, banPhone, isDeviceBanned, unbanDevice, unbanPhone } from './bans.ts';
+export { type Identity, IdentityRefusedError, userOfIdentity } from './identities.ts';
+export { dropChallenge, openChallenge, reserveChallenge, tryPhoneCode } from './phone-challenges.ts';
 export { accountUsage } from './account-usage.ts';
 export {
   createEndpoint,

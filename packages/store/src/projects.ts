@@ -2,6 +2,7 @@ import { type Project, ProblemError } from '@millrace/contract';
 import { newId } from '@millrace/domain';
 import { findAccount } from './accounts.ts';
 import { effectiveBranding, projectPlaybackStateOf, type StoredBranding } from './branding.ts';
+import { phoneBannedColumn } from './bans.ts';
 import { type Queryable, type Transaction } from './db.ts';
 import { addToOutbox, projectStateMessage } from './outbox.ts';
 import {
@@ -58,13 +59,15 @@ export interface ProjectHolder {
   project: ProjectRow;
   plan: Plan;
   bannedAt: Date | null;
+  /** The number that the account has verified is banned. */
+  phoneBanned: boolean;
 }
 
 /** null when the project is gone. */
 export async function findProjectHolder(db: Queryable, projectId: string): Promise<ProjectHolder | null> {
-  const { rows } = await db.query<ProjectRow & PlanColumns & { bannedAt: Date | null }>(
+  const { rows } = await db.query<ProjectRow & PlanColumns & Pick<ProjectHolder, 'bannedAt' | 'phoneBanned'>>(
     `select p.id, p.account_id as "accountId", p.name, p.branding, p.created_at as "createdAt",
-       a.banned_at as "bannedAt", ${planColumns}
+       a.banned_at as "bannedAt", ${phoneBannedColumn}, ${planColumns}
      from projects p join accounts a on a.id = p.account_id ${joinPlan}
      where p.id = $1 and p.deleted_at is null`,
     [projectId],
@@ -72,8 +75,9 @@ export async function findProjectHolder(db: Queryable, projectId: string): Promi
   );
   const row = rows[0];
   if (row === undefined) return null;
-  const { id, accountId, name, branding, createdAt, bannedAt } = row;
-  return { project: { id, accountId, name, branding, createdAt }, plan: planOf(row), bannedAt };
+  const { id, accountId, name, branding, createdAt, bannedAt, phoneBanned } = row;
+  const project = { id, accountId, name, branding, createdAt };
+  return { project, plan: planOf(row), bannedAt, phoneBanned };
 }
 
 /** A project that is not deleted, by id alone: for the operator. */

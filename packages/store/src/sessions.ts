@@ -1,5 +1,6 @@
 import { ProblemError } from '@millrace/contract';
 import { hashOf, newSessionId, sessionExpiry } from '@millrace/domain';
+import { phoneBannedColumn } from './bans.ts';
 import { type Queryable, type Transaction } from './db.ts';
 import { joinPlan, type Plan, planColumns, type PlanColumns, planOf } from './plans.ts';
 
@@ -12,6 +13,8 @@ export interface SessionHolder {
   lastSeenAt: Date;
   plan: Plan;
   bannedAt: Date | null;
+  /** The number that the account has verified is banned. */
+  phoneBanned: boolean;
 }
 
 /** A new session of a user; the cookie's value is known only now. @throws ProblemError `not_found` */
@@ -38,7 +41,8 @@ export async function findSessionHolder(
 ): Promise<SessionHolder | null> {
   const { rows } = await db.query<Omit<SessionHolder, 'plan'> & PlanColumns>(
     `select s.id_hash as "sessionHash", s.user_id as "userId", u.account_id as "accountId",
-       s.created_at as "createdAt", s.last_seen_at as "lastSeenAt", a.banned_at as "bannedAt", ${planColumns}
+       s.created_at as "createdAt", s.last_seen_at as "lastSeenAt", a.banned_at as "bannedAt",
+       ${phoneBannedColumn}, ${planColumns}
      from sessions s
      join users u on u.id = s.user_id
      join accounts a on a.id = u.account_id
@@ -49,8 +53,16 @@ export async function findSessionHolder(
   );
   const row = rows[0];
   if (row === undefined) return null;
-  const { sessionHash, userId, accountId, createdAt, lastSeenAt, bannedAt } = row;
-  return { sessionHash, userId, accountId, createdAt, lastSeenAt, bannedAt, plan: planOf(row) };
+  const { sessionHash, userId, accountId, createdAt, lastSeenAt, bannedAt, phoneBanned } = row;
+  return {
+    ...{ sessionHash, userId, accountId, createdAt, lastSeenAt, bannedAt, phoneBanned },
+    plan: planOf(row),
+  };
+}
+
+/** Ends the session of a cookie's value; an unknown one has ended already. */
+export async function deleteSession(db: Queryable, cookie: string): Promise<void> {
+  await db.query('delete from sessions where id_hash = $1', [hashOf(cookie)]);
 }
 
 /** Notes that a session was used, which moves its end; never backwards. */

@@ -33,8 +33,14 @@ const namedSecrets = list.transform((entries, context) => {
   return secrets;
 });
 
-/** The API's settings. */
-export const apiConfig = z.object({
+/** Of an identity provider; http on this machine alone, for development. */
+const issuerUrl = httpUrl.refine(
+  (url) => url.startsWith('https:') || ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname),
+  'is not https',
+);
+
+const settings = z.object({
+  NODE_ENV: z.string().default('development'),
   API_HOST: z.string().default('127.0.0.1'),
   /** 0 takes a free one. */
   API_PORT: port.default(0),
@@ -56,6 +62,29 @@ export const apiConfig = z.object({
   DOCS_URL: httpUrl,
   /** Hosts of the dashboard; browsers there may use sessions, and previews play. Unset: no previews. */
   DASHBOARD_HOSTS: list.pipe(z.array(hostname)).default([]),
+  /** Where sign-in leads back to; the first of `DASHBOARD_HOSTS`, by https, unless told. */
+  DASHBOARD_URL: httpUrl.optional(),
+  /** Sign-in by OpenID Connect; a provider without client id and secret is off (`503 not_configured`). */
+  SSO_GOOGLE_ISSUER: issuerUrl.default('https://accounts.google.com'),
+  SSO_GOOGLE_CLIENT_ID: z.string().optional(),
+  SSO_GOOGLE_CLIENT_SECRET: z.string().optional(),
+  SSO_MICROSOFT_ISSUER: issuerUrl.default('https://login.microsoftonline.com/common/v2.0'),
+  SSO_MICROSOFT_CLIENT_ID: z.string().optional(),
+  SSO_MICROSOFT_CLIENT_SECRET: z.string().optional(),
+  /** Signs the cookies of sign-ins under way and of devices; unset: nobody signs in. */
+  SIGN_IN_KEYS: keySetText.optional(),
+  /** Who sends codes to phones; unset: `503 sms_not_configured`. `log` sends nothing and tells the code: no production. */
+  SMS_PROVIDER: z.enum(['log', 'twilio']).optional(),
+  /** Hashes phone numbers and codes: `kid:secret[,kid:secret]`. Old ones have to stay: numbers are kept as hashes. */
+  PHONE_KEYS: keySetText.optional(),
+  TWILIO_URL: httpUrl.default('https://api.twilio.com'),
+  TWILIO_ACCOUNT_SID: z
+    .string()
+    .regex(/^AC[0-9a-f]{32}$/, 'is not an account SID')
+    .optional(),
+  TWILIO_AUTH_TOKEN: z.string().min(1).optional(),
+  /** A number, a sender id, or the SID of a messaging service. */
+  TWILIO_FROM: z.string().min(1).optional(),
   /** Signs cursors: `kid:secret[,kid:secret]`. */
   CURSOR_KEYS: keySetText,
   /** Signs playback tokens; the CDN verifies with the same set. */
@@ -87,6 +116,20 @@ export const apiConfig = z.object({
   INTERNAL_SECRET: secret,
   /** `host:port` of the servers that domain verification asks; unset: each zone's own. */
   DNS_SERVERS: list.default([]),
+});
+
+/** The API's settings. */
+export const apiConfig = settings.superRefine((config, context) => {
+  const refuse = (path: string, message: string): void => {
+    context.addIssue({ code: 'custom', path: [path], message });
+  };
+  if (config.SMS_PROVIDER === 'log' && config.NODE_ENV === 'production')
+    refuse('SMS_PROVIDER', 'is not for production');
+  if (config.SMS_PROVIDER !== undefined && config.PHONE_KEYS === undefined)
+    refuse('PHONE_KEYS', 'is needed with SMS_PROVIDER');
+  if (config.SMS_PROVIDER === 'twilio')
+    for (const name of ['TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'TWILIO_FROM'] as const)
+      if (config[name] === undefined) refuse(name, 'is needed with SMS_PROVIDER=twilio');
 });
 
 export type ApiConfig = z.output<typeof apiConfig>;

@@ -10,6 +10,8 @@ export interface ApiDeps {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  /** Asks sign-in providers; `globalThis.fetch` unless told. */
+  fetch?: typeof fetch;
   /** Compare every answer with its schema: in tests. */
   checkAnswers?: boolean;
 }

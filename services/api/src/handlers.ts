@@ -10,9 +10,11 @@ import { docsHandlers } from './docs/handlers.ts';
 import { domainHandlers } from './domains/handlers.ts';
 import { healthHandlers } from './health/handlers.ts';
 import { internalHandlers } from './internal/handlers.ts';
+import { phoneHandlers } from './phone/handlers.ts';
 import { playbackHandlers } from './playback/handlers.ts';
 import { projectHandlers } from './projects/handlers.ts';
 import { reportHandlers } from './reports/handlers.ts';
+import { ssoHandlers } from './sso/handlers.ts';
 import { uploadTokenHandlers } from './upload-tokens/handlers.ts';
 import { uploadHandlers } from './uploads/handlers.ts';
 import { videoHandlers } from './videos/handlers.ts';
@@ -34,6 +36,8 @@ export const apiHandlers = (deps: FeatureDeps): ApiHandlers => ({
   ...reportHandlers(deps),
   ...demoHandlers(deps),
   ...accountHandlers(deps),
+  ...phoneHandlers(deps),
+  ...ssoHandlers(deps),
   ...billingHandlers(deps),
   ...adminHandlers(deps),
   ...internalHandlers(deps),

@@ -15,6 +15,7 @@ import { createInternalGuard } from './auth/internal-guard.ts';
 import { type ApiHandlers } from './calls.ts';
 import { type ApiDeps } from './deps.ts';
 import { docsAssets } from './docs/handlers.ts';
+import { problemPage } from './docs/pages.ts';
 import { apiHandlers } from './handlers.ts';
 import { createRateLimit } from './rate-limit.ts';
 
@@ -92,7 +93,7 @@ function createApp(deps: ApiDeps, handlers: ApiHandlers, internal: boolean, guar
     translateError,
     cors: { dashboardOrigins: config.DASHBOARD_HOSTS.map((host) => `https://${host}`) },
     docsUrl: config.DOCS_URL,
-    ...(internal ? {} : { assets: docsAssets, limitRate: createRateLimit(deps) }),
+    ...(internal ? {} : { assets: docsAssets, limitRate: createRateLimit(deps), errorPage: problemPage }),
     newRequestId,
     checkAnswers,
     logger,

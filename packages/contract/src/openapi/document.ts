@@ -23,6 +23,7 @@ const schemes: Partial<Record<AuthKind, string>> = {
 };
 
 const requestId = z.string().meta({ description: 'Names this request in the logs.' });
+const location = z.string().meta({ description: 'Where to go on.' });
 const retryAfter = z.int().min(1).meta({ description: 'Seconds to wait before trying again.' });
 
 const idempotencyKey = z
@@ -121,7 +122,7 @@ function responsesOf(route: RouteDefinition, docsUrl: string): ZodOpenApiRespons
   const responses: Record<string, unknown> = {
     [status]: {
       description,
-      headers: z.object({ 'X-Request-Id': requestId }),
+      headers: z.object({ 'X-Request-Id': requestId, ...(status === 303 ? { Location: location } : {}) }),
       ...(body === undefined ? {} : { content: { [mediaType]: { schema: body } } }),
     },
   };

@@ -8,8 +8,10 @@ import { domainRoutes } from './domains.ts';
 import { healthRoutes } from './health.ts';
 import { internalRoutes } from './internal.ts';
 import { playbackRoutes } from './playback.ts';
+import { phoneRoutes } from './phone.ts';
 import { projectRoutes } from './projects.ts';
 import { reportRoutes } from './reports.ts';
+import { ssoRoutes } from './sso.ts';
 import { uploadTokenRoutes } from './upload-tokens.ts';
 import { uploadRoutes } from './uploads.ts';
 import { videoRoutes } from './videos.ts';
@@ -34,6 +36,8 @@ export const routes = {
   ...reportRoutes,
   ...demoRoutes,
   ...accountRoutes,
+  ...phoneRoutes,
+  ...ssoRoutes,
   ...adminRoutes,
   ...internalRoutes,
 };

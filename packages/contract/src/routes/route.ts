@@ -36,12 +36,15 @@ export interface RouteDefinition {
   idempotent?: boolean;
   /** The one success answer; without `body` there is none. */
   response: {
-    status: 200 | 201 | 202 | 204;
+    /** 303 has no body and leads to the `Location` that the handler sets. */
+    status: 200 | 201 | 202 | 204 | 303;
     body?: z.ZodType;
     description: string;
     /** Of a body that is text and not JSON. */
     mediaType?: 'text/html' | 'text/javascript';
   };
+  /** Browsers are sent here: those that show the answer get failures as a page. */
+  errorPages?: boolean;
   /** Codes beyond those that follow from `auth`, `body` and the path. */
   errors?: readonly ErrorCode[];
 }

@@ -1,10 +1,16 @@
-import { parameterNames, pathParameters, ProblemError, type RouteDefinition } from '@millrace/contract';
+import {
+  parameterNames,
+  pathParameters,
+  type Problem,
+  ProblemError,
+  type RouteDefinition,
+} from '@millrace/contract';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { type IncomingMessage, type RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type Logger } from '../logger.ts';
 import { type Metrics } from '../metrics.ts';
-import { sendJson, sendProblem, sendText } from './answer.ts';
+import { problemFor, sendJson, sendProblem, sendText } from './answer.ts';
 import { type Call, type ErrorTranslator, type Guard } from './call.ts';
 import { corsFor, type CorsOptions } from './cors.ts';
 import { discardRest } from './discard.ts';
@@ -25,6 +31,8 @@ export interface HttpAppOptions {
   newRequestId: () => string;
   /** Called first of all checks, and not for preflights. @throws ProblemError `rate_limited` */
   limitRate?: (request: IncomingMessage, path: string) => Promise<void>;
+  /** A failure as a page for people, on routes with `errorPages`. */
+  errorPage?: (problem: Problem) => string;
   /** Compare every answer with its schema, and fail the request when it differs: in tests. */
   checkAnswers?: boolean;
   /** Files that are served as they are, below a path. */
@@ -141,6 +149,7 @@ async function serve(
   state: RequestState,
   options: HttpAppOptions,
 ): Promise<void> {
+  response.locals['errorPages'] = route.errorPages === true;
   const handler = options.handlers[operationId] as (call: Call<RouteDefinition>) => Promise<unknown>;
   const params = request.params as Record<string, string>;
   const { method, headers } = request;
@@ -174,12 +183,13 @@ async function serve(
       requestId: state.requestId,
       log: state.log,
       signal: leaving.signal,
-      setHeader: (name: string, value: string) => response.setHeader(name, value),
+      setHeader: (name: string, value: string | readonly string[]) => response.setHeader(name, value),
     } as Call<RouteDefinition>),
   );
   if (options.checkAnswers === true) checkAnswer(operationId, route, answer);
   if (!request.complete) discardRest(request, response);
   const { status, mediaType } = route.response;
+  if (status === 303 && !response.hasHeader('Location')) throw new Error(`${operationId} leads nowhere`);
   if (mediaType === undefined) sendJson(response, status, answer);
   else sendText(response, status, mediaType, answer as string);
 }
@@ -226,8 +236,17 @@ function fail(
   }
   problem ??= new ProblemError('internal_error');
   if (!request.complete) discardRest(request, response);
-  sendProblem(response, problem, options.docsUrl);
+  const { errorPage } = options;
+  if (errorPage !== undefined && isForPeople(problem, request, response)) {
+    // Nothing of another site gets into a page of ours, whatever slips through its escaping.
+    response.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'");
+    sendText(response, problem.status, 'text/html', errorPage(problemFor(problem, options.docsUrl)));
+  } else sendProblem(response, problem, options.docsUrl);
 }
+
+/** Whether a person looks at the answer (Fetch metadata; absent from what is no browser). */
+const isForPeople = (problem: ProblemError, { headers }: Request, { locals }: Response): boolean =>
+  locals['errorPages'] === true && (problem.page || headers['sec-fetch-mode'] === 'navigate');
 
 function required(state: RequestState | undefined): RequestState {
   if (state === undefined) throw new Error('a request was routed before it was begun');

@@ -28,8 +28,8 @@ export interface Call<R extends RouteDefinition> {
   log: Logger;
   /** Aborts when the client is gone or the request took too long. */
   signal: AbortSignal;
-  /** Sets a header of the success answer. */
-  setHeader: (name: string, value: string) => void;
+  /** Sets a header of the answer; several values become several headers. */
+  setHeader: (name: string, value: string | readonly string[]) => void;
 }
 
 /** Resolves with the body of the route's success answer; what it throws becomes a problem. */

@@ -14,3 +14,13 @@ export function cookieOf(headers: IncomingHttpHeaders, name: string): string | n
   }
   return null;
 }
+
+/** The session of a signed-in browser. */
+export const sessionCookie = 'svc_session';
+
+/** A `Set-Cookie` that scripts cannot read and other sites' requests do not carry. @param scope.maxAge in seconds; 0 takes it back */
+export const cookieText = (
+  name: string,
+  value: string,
+  { maxAge, path = '/' }: { maxAge: number; path?: string },
+): string => `${name}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; Secure; SameSite=Lax`;

@@ -12,14 +12,15 @@ import {
 } from '@millrace/store';
 import { type AccountContext, type ProjectContext } from '../calls.ts';
 import { type ApiDeps } from '../deps.ts';
-import { bearerOf, cookieOf } from './credentials.ts';
+import { refuseBanned } from './bans.ts';
+import { bearerOf, cookieOf, sessionCookie } from './credentials.ts';
+import { refuseBannedDevice } from './device.ts';
 import { admitUploadToken, uploadClaimsOf } from './upload-token.ts';
 
 type GuardDeps = Pick<ApiDeps, 'config' | 'store' | 'clock'>;
 
 /** `lastUsedAt` and a session's end are written down at most this often; a write per request would cost more than it. */
 const touchEveryMs = 60_000;
-const sessionCookie = 'svc_session';
 
 /**
  * Who may call a customer's route: 401, then the ban, then 404 outside the caller's project, then the scope
@@ -45,7 +46,7 @@ async function admitKey(
   const holder = await keyHolderOf(deps, bearer);
   // A playback-only key hears 403 wherever it may not go; a full one is no credential for a session's route.
   if (!route.auth.includes('key') && holder.scope === 'full') throw unauthorized();
-  if (holder.bannedAt !== null) throw new ProblemError('account_banned');
+  refuseBanned(holder);
   const projectId = request.params['projectId'];
   if (projectId !== undefined && projectId !== holder.project.id) throw new ProblemError('not_found');
   const allowed = route.auth.includes('key') && (holder.scope === 'full' || route.keyScope === 'playback');
@@ -83,7 +84,8 @@ async function admitSession(
   if (cookie === null || !route.auth.includes('session') || isForged(deps, request)) throw unauthorized();
   const session = await findSessionHolder(deps.store, cookie, now);
   if (session === null) throw unauthorized();
-  if (session.bannedAt !== null) throw new ProblemError('account_banned');
+  refuseBanned(session);
+  await refuseBannedDevice(deps, request.headers);
   if (isStale(session.lastSeenAt, now)) {
     inBackground(request, 'session use not noted', touchSession(deps.store, session, now));
   }

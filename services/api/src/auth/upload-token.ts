@@ -4,6 +4,7 @@ import { type Admission, type GuardedRequest } from '@millrace/platform';
 import { findProjectHolder, findUploadOfToken, isVerifiedDomain } from '@millrace/store';
 import { type ProjectContext } from '../calls.ts';
 import { type ApiDeps } from '../deps.ts';
+import { refuseBanned } from './bans.ts';
 
 type TokenDeps = Pick<ApiDeps, 'config' | 'store' | 'clock'>;
 
@@ -15,7 +16,7 @@ export const uploadClaimsOf = ({ config }: Pick<TokenDeps, 'config'>, bearer: st
  * A browser with an upload token (contract UPT-210 to UPT-223): it starts one upload before the token's expiry and
  * completes that upload as long as it is open, from a page of the token's domain.
  *
- * @throws ProblemError `unauthorized`, `account_banned`, `not_found`, `origin_missing`, `domain_mismatch`,
+ * @throws ProblemError `unauthorized`, `account_banned`, `banned`, `not_found`, `origin_missing`, `domain_mismatch`,
  *   `domain_not_verified`
  */
 export async function admitUploadToken(
@@ -30,7 +31,7 @@ export async function admitUploadToken(
   if (!own && isExpired(claims, clock.now())) throw new ProblemError('unauthorized');
   const holder = await findProjectHolder(store, projectId);
   if (holder === null) throw new ProblemError('unauthorized');
-  if (holder.bannedAt !== null) throw new ProblemError('account_banned');
+  refuseBanned(holder);
   if (params['projectId'] !== projectId || (completes && !own)) throw new ProblemError('not_found');
   // Never the Referer: browsers send an Origin with every POST.
   if (headers.origin === undefined) throw new ProblemError('origin_missing');

@@ -1,4 +1,4 @@
-import { type ErrorCode, errorCodes } from '@millrace/contract';
+import { type ErrorCode, errorCodes, type Problem } from '@millrace/contract';
 import { errorCauses } from './error-causes.ts';
 
 const escaped: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
@@ -24,6 +24,15 @@ export function errorPage(code: ErrorCode): string {
 <p><a href="../docs">The reference of the API</a></p></main>`,
   );
 }
+
+/** A failure as a page, for the person whose browser was sent here. */
+export const problemPage = ({ code, status, title, detail, type }: Problem): string =>
+  page(
+    title,
+    `<main><h1>${escapeHtml(title)}</h1>
+${detail === undefined ? '' : `<p>${escapeHtml(detail)}</p>`}
+<p>HTTP ${status}, <a href="${escapeHtml(type)}"><code>${escapeHtml(code)}</code></a></p></main>`,
+  );
 
 /** The page that `swagger-ui` fills. */
 export const docsPage = (): string =>

@@ -68,7 +68,7 @@ export interface Tenant {
 }
 
 export async function createTestApi(
-  options: { objects?: ObjectStore; config?: Partial<ApiConfig> } = {},
+  options: { objects?: ObjectStore; config?: Partial<ApiConfig>; fetch?: typeof fetch } = {},
 ): Promise<TestApi> {
   const database = await createTestDatabase();
   const dns = await createTestDnsServer();
@@ -83,6 +83,7 @@ export async function createTestApi(
     // Features without objects get a store that fails on every use.
     objects: options.objects ?? ({} as ObjectStore),
     checkAnswers: true,
+    ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
     logger: log.logger,
     ...{ store, clock, metrics },
   };
@@ -125,6 +126,7 @@ export async function createTenant({ operator }: TestApi, planId = 'agency'): Pr
 }
 
 const defaultConfig: ApiConfig = {
+  NODE_ENV: 'test',
   API_HOST: '127.0.0.1',
   API_PORT: 0,
   API_INTERNAL_HOST: '127.0.0.1',
@@ -138,6 +140,11 @@ const defaultConfig: ApiConfig = {
   CDN_URL: 'https://cdn.example.com',
   DOCS_URL: 'https://docs.example.com',
   DASHBOARD_HOSTS: ['app.example.com'],
+  SSO_GOOGLE_ISSUER: 'https://accounts.google.com',
+  SSO_MICROSOFT_ISSUER: 'https://login.microsoftonline.com/common/v2.0',
+  SIGN_IN_KEYS: parseKeySet(`s1:${'s'.repeat(32)}`),
+  PHONE_KEYS: parseKeySet(`h1:${'h'.repeat(32)}`),
+  TWILIO_URL: 'https://api.twilio.com',
   CURSOR_KEYS: parseKeySet(`c1:${'c'.repeat(32)}`),
   PLAYBACK_KEYS: parseKeySet(`p1:${'p'.repeat(32)}`),
   UPLOAD_TOKEN_KEYS: parseKeySet(`u1:${'u'.repeat(32)}`),
