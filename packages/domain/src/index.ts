@@ -6,6 +6,7 @@ export { signText, verifyText } from './signed-text.ts';
 export * from './video-machine.ts';
 export {
   namedTracks,
+  captionsSegmentCount,
   renderCaptions,
   renderIframes,
   renderMaster,

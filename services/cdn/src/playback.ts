@@ -3,13 +3,7 @@ import { clientIp, type Clock, type Logger } from '@millrace/platform';
 import { admit, type AdmitRules, permit, type PlaybackView } from './checks.ts';
 import { type Blocks, type OnBytes } from './delivery/blocks.ts';
 import { type Deliveries } from './delivery/deliveries.ts';
-import {
-  captionsBlock,
-  type Delivery,
-  linkedText,
-  type LinkedText,
-  type ServedBlock,
-} from './delivery/delivery.ts';
+import { type Delivery, linkedText, type LinkedText, type ServedBlock } from './delivery/delivery.ts';
 import { type Exchange, type Metering } from './http/exchange.ts';
 import { parseTarget, splitUrl, type Target, tokensOf } from './http/target.ts';
 import { splitVttAtPictures } from '@millrace/domain';
@@ -108,7 +102,8 @@ export class Playback {
       else sendText(admitted, playlist);
       return;
     }
-    const block = target.kind === 'cues' ? captionsBlock(captions ?? [], target) : delivery.block(target);
+    const block =
+      target.kind === 'cues' ? delivery.captionsBlock(target, captions ?? []) : delivery.block(target);
     if (block === null) exchange.refuse('not_found');
     else if (hasLinks(target.file)) this.#sendLinked(admitted, delivery, block);
     else this.#sendBlock(admitted, block, this.#metering(admitted, view, delivery, block));

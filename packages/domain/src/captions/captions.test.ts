@@ -118,7 +118,7 @@ Two`;
     ['an attribute on a tag', '1\n00:00:01,000 --> 00:00:02,000\n<b\\onclick=x>A', 3],
     ['an unknown end', '1\n00:00:01,000 --> 00:00:02,000\n</div>', 3],
     ['tags in tags without end', `1\n00:00:01,000 --> 00:00:02,000\n${'<b>'.repeat(10)}A`, 3],
-  ])('refuses %s and names the line [CAP-202]', (_what, file, line) => {
+  ])('refuses %s and names the line [CAP-202, CAP-210]', (_what, file, line) => {
     const [at, message] = failure(file);
     expect(at).toBe(line);
     expect(message).toMatch(line === null ? /^[a-z]/ : new RegExp(`^line ${line}: .`));

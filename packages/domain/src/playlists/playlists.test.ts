@@ -257,4 +257,12 @@ describe('renderCaptions', () => {
     ]);
     expect(renderCaptions(makeIndex({ durationMs: 400 }))).toContain('#EXT-X-TARGETDURATION:1\n');
   });
+
+  it('is several where a cue would be farther from its segment’s begin than the clock can tell', () => {
+    const hours = (count: number): string => renderCaptions(makeIndex({ durationMs: count * 3_600_000 }));
+    expect(hours(6).match(/seg-/g)).toHaveLength(1);
+    expect(hours(24).match(/#EXTINF:21600\.000000,\nseg-[0-3]\.vtt/g)).toHaveLength(4);
+    expect(hours(6.5)).toContain('#EXT-X-TARGETDURATION:21600\n');
+    expect(hours(6.5)).toContain('#EXTINF:21600.000000,\nseg-0.vtt\n#EXTINF:1800.000000,\nseg-1.vtt\n#EXT-X');
+  });
 });

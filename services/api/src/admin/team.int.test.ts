@@ -334,6 +334,7 @@ describe('the state that the CDN asks for', () => {
         indexKey: `videos/${videoId}/encode/index.json`,
         projectId: me.projectId,
         title: expect.any(String) as unknown,
+        captions: [],
       },
       project: {
         projectId: me.projectId,

@@ -76,7 +76,7 @@ async function prefixes(): Promise<string[]> {
 }
 
 describe('putting captions', () => {
-  it('keeps the file as WebVTT, lists its language and tells the CDN [CAP-201, CAP-204]', async () => {
+  it('keeps the file as WebVTT, lists its language and tells the CDN [CAP-201, CAP-204, CAP-214]', async () => {
     const before = await video();
     const { status, body } = await put('pt-br', '1\n00:00:01,000 --> 00:00:02,000\nOlá\n');
     expect(status).toBe(200);
@@ -98,7 +98,7 @@ describe('putting captions', () => {
     expect(Date.parse((await video()).updatedAt)).toBeGreaterThan(Date.parse(before.updatedAt));
   });
 
-  it('takes the file whatever it is called, from a session too [CAP-201]', async () => {
+  it('takes the file whatever it is called, from a session too [CAP-207]', async () => {
     for (const type of ['text/vtt', 'application/x-subrip', 'application/octet-stream']) {
       const answer = await api.ask(`PUT ${path('en')}`, {
         cookie: me.cookie,
@@ -109,7 +109,7 @@ describe('putting captions', () => {
     }
   });
 
-  it('replaces what the language had, which goes when nobody plays it any more', async () => {
+  it('replaces what the language had, which goes when nobody plays it any more [CAP-209]', async () => {
     const first = (await put('en')).body;
     const [old] = await known();
     const second = (await put('EN', vtt.replace('Hello', 'Bye'))).body;
@@ -128,7 +128,7 @@ describe('putting captions', () => {
     ['a script', `${vtt}<script>alert(1)</script>`, 'line 5'],
     ['NUL', `${vtt}\0`, 'line 5'],
     ['too much', 'x'.repeat(1024 * 1024 + 1), 'larger than 1048576 bytes'],
-  ])('refuses %s with a reason, and keeps nothing [CAP-202]', async (_what, body, reason) => {
+  ])('refuses %s with a reason, and keeps nothing [CAP-202, CAP-208]', async (_what, body, reason) => {
     const answer = await put('en', body);
     expect(outcome(answer)).toBe('400 invalid_request');
     expect(answer.problem.errors?.[0]?.path).toBe('body');
@@ -136,7 +136,7 @@ describe('putting captions', () => {
     expect([await languages(), await prefixes()]).toEqual([[], []]);
   });
 
-  it('takes a file of 1 MiB', async () => {
+  it('takes a file of 1 MiB [CAP-208]', async () => {
     const body = vtt + 'x'.repeat(1024 * 1024 - vtt.length);
     expect(outcome(await put('en', body))).toBe('200');
   });
@@ -157,7 +157,7 @@ describe('putting captions', () => {
     },
   );
 
-  it.each(videoStatuses)('of a video that is %s', async (status) => {
+  it.each(videoStatuses)('of a video that is %s [CAP-211]', async (status) => {
     videoId = await seedVideo(api.store, me, { status: status === 'held' ? 'ready' : status });
     if (status === 'held') await hold(false);
     expect(outcome(await put('en'))).toBe(status === 'failed' ? '409 invalid_video_state' : '200');
@@ -171,7 +171,7 @@ describe('putting captions', () => {
     expect(await known()).toEqual([expect.objectContaining({ language: 'en' })]);
   });
 
-  it('in more than 50 languages is refused, in one of them again is not', async () => {
+  it('in more than 50 languages is refused, in one of them again is not [CAP-212]', async () => {
     await api.store.query(
       `with p as (insert into object_prefixes (prefix, video_id, kind, created_at)
          select 'p' || n || '/', $1, 'captions', now() from generate_series(1, 49) n returning prefix)
@@ -234,7 +234,7 @@ const hold = (legal: boolean): Promise<unknown> =>
   );
 
 describe('deleting captions', () => {
-  it('takes the language away, and tells the CDN [CAP-205]', async () => {
+  it('takes the language away, and tells the CDN [CAP-205, CAP-213, CAP-214]', async () => {
     await put('en');
     await put('fr');
     const before = await video();

@@ -7,6 +7,7 @@ import {
   withinQuality,
 } from '@millrace/contract';
 import {
+  captionsSegmentCount,
   namedTracks,
   renderCaptions,
   renderIframes,
@@ -68,9 +69,7 @@ export class Delivery {
       case 'master':
         return this.#master(maximum, captions);
       case 'captions':
-        return findCaptions(captions, target)
-          ? this.text('captions', () => renderCaptions(this.#index))
-          : null;
+        return captionsIn(captions, target) ? this.text('captions', () => renderCaptions(this.#index)) : null;
       case 'media':
         return track ? this.text(`media/${target.track}`, () => renderMedia(this.#index, track)) : null;
       case 'iframes':
@@ -111,6 +110,14 @@ export class Delivery {
     };
   }
 
+  /** The file of the captions asked for, or null where there is none. */
+  captionsBlock(target: Target, captions: CaptionsStates): ServedBlock | null {
+    const found = captionsIn(captions, target);
+    if (found === undefined || target.n >= captionsSegmentCount(this.#index)) return null;
+    const { key, bytes } = found;
+    return { key, offset: 0, bytes, contentType: 'text/vtt', etag: `"${markOf(key)}"` };
+  }
+
   /** Duration of a segment in milliseconds, as metered. */
   segmentMs(target: Target): number {
     const track = this.#tracks.get(target.track);
@@ -147,16 +154,8 @@ export class Delivery {
   }
 }
 
-const findCaptions = (captions: CaptionsStates, { track, n }: Target): CaptionsPlaybackState | undefined =>
-  n === 0 ? captions.find(({ language }) => language === track) : undefined;
-
-/** The file of the captions asked for, or null where there is none. */
-export function captionsBlock(captions: CaptionsStates, target: Target): ServedBlock | null {
-  const found = findCaptions(captions, target);
-  if (found === undefined) return null;
-  const { key, bytes } = found;
-  return { key, offset: 0, bytes, contentType: 'text/vtt', etag: `"${markOf(key)}"` };
-}
+const captionsIn = (captions: CaptionsStates, { track }: Target): CaptionsPlaybackState | undefined =>
+  captions.find(({ language }) => language === track);
 
 /** Names an object in validators without telling its key. */
 const markOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 16);
