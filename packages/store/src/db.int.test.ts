@@ -13,7 +13,8 @@ beforeAll(async () => {
   db = createDatabase({
     connectionString: test.connectionString,
     max: 4,
-    statementTimeoutMs: 2_000,
+    // Well above PostgreSQL's own second before it looks for deadlocks.
+    statementTimeoutMs: 5_000,
     logger: log.logger,
   });
   await db.query('create table counter (id int primary key, value int not null)');

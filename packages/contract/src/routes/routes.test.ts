@@ -11,10 +11,10 @@ const each = (statuses: Record<string, number>, status: number): void => {
   expect(statuses).toEqual(Object.fromEntries(Object.keys(statuses).map((id) => [id, status])));
 };
 
-const creates = /^(create|add|start|file)(?!Phone)/;
+const creates = /^(create|add|start|file)(?!Phone|SignIn)/;
 const queues = /^(test|redeliver)/;
 /** Ends an act of the team and answers what it was about. */
-const takesBack = /^(lift|unban)/;
+const takesBack = /^(lift|unban|resume)/;
 
 describe('what success answers', () => {
   it('is 201 for everything that is created [CNV-029]', () => {

@@ -83,6 +83,8 @@ const never: Record<string, string> = {
   completeUpload: 'the parts must have been sent',
   createUploadToken: 'the domain must be one that is verified',
   createPlaybackToken: 'the domain must be one that is verified',
+  putCaptions: 'a made-up body is no file of captions',
+  deleteCaptions: 'there are none of a made-up language',
   addDomain: 'made-up names are seldom names of hosts',
   createWebhookEndpoint: 'made-up addresses are seldom public hosts',
   checkout: 'paid plans are not on sale',

@@ -22,17 +22,21 @@ const content = randomBytes(size);
 let store: TestObjects;
 let reader: BlockReader;
 
-beforeEach(async () => {
-  store = await createTestObjects();
-  await store.objects.put(key, content);
-  reader = new BlockReader({
+/** @param idleMs after which a read counts as stuck: far more than a busy machine needs, unless that is tested */
+const createReader = (idleMs = 60_000): BlockReader =>
+  new BlockReader({
     objects: store.objects,
     clock: systemClock,
     logger: silentLogger,
     cacheBytes: 2 * blockBytes,
     retryWaitsMs: [1, 1],
-    idleMs: 150,
+    idleMs,
   });
+
+beforeEach(async () => {
+  store = await createTestObjects();
+  await store.objects.put(key, content);
+  reader = createReader();
   await reader.listen();
 });
 afterEach(async () => {
@@ -176,6 +180,9 @@ describe('BlockReader', () => {
   });
 
   it('tries again when the store falls silent in the middle', async () => {
+    await reader.close();
+    reader = createReader(150);
+    await reader.listen();
     const source = await reader.open(key);
     const { get } = store.objects;
     let silent = 2;
