@@ -91,12 +91,19 @@ class ProviderError extends Error {
 /** What an error of `openid-client` means for the browser that came back (contract "SSO sign-in"). */
 export function providerProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
-  const { code, error: said, cause } = error as { code?: unknown; error?: unknown; cause?: unknown };
-  const claim = (cause as { claim?: unknown } | undefined)?.claim;
+  const { code, error: said } = error as { code?: unknown; error?: unknown };
+  const claim = claimOf(error);
   // An ID token that was made for another flow.
   if (claim === 'nonce') return new ProblemError('invalid_state');
   if (said === 'access_denied') return new ProblemError('auth_denied');
   const words = [code, said, claim].filter((word) => typeof word === 'string').join(' ');
   const { message } = error as Error;
   return new ProblemError('provider_error', { cause: new ProviderError(`${message} (${words})`) });
+}
+
+/** The claim of an ID token that was not as expected: the library says so in the causes of its error. */
+function claimOf(error: unknown): unknown {
+  for (let at = error; typeof at === 'object' && at !== null; at = (at as { cause?: unknown }).cause)
+    if ('claim' in at) return at.claim;
+  return undefined;
 }
