@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createLogger, loadConfig, type Logger } from '@millrace/platform';
+import { checkSettings } from './compose/check-settings.ts';
 import { type Embedded, startEmbedded } from './compose/embedded.ts';
 import { embeddedConfig } from './config.ts';
 import { dataFolder } from './data-folder/location.ts';
@@ -25,6 +26,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const stopping = stopOnSignals();
   let logger: Logger | undefined;
   try {
+    checkSettings(env);
     const config = loadConfig(embeddedConfig, env);
     if (flags.dev && config.NODE_ENV === 'production')
       throw new UsageError('--dev is refused with NODE_ENV=production');
