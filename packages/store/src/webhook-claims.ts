@@ -246,23 +246,29 @@ export async function releaseClaims(
 }
 
 /**
- * Takes over what lost workers had in flight: claims whose lease has run out, and those of earlier runs of this
- * worker. Such an attempt may have reached its receiver, so it counts; it is made again at once. A live worker
- * never takes over from itself: what it could not record yet it knows better.
+ * Takes over what is in flight with nobody: claims whose lease has run out, and those of earlier runs of this worker.
+ * Such an attempt may have reached its receiver, so it counts; it is made again at once. What this worker `holds` it
+ * never takes over, since what it could not record yet it knows better. A claim of its own that it does not hold is one
+ * whose answer was lost on the way, or that could not be given back.
+ * @param holds the ids of the claims that are not settled
  * @returns how many deliveries that were
  */
-export async function takeOverClaims(db: Queryable, worker: WebhookWorker): Promise<number> {
+export async function takeOverClaims(
+  db: Queryable,
+  worker: WebhookWorker,
+  holds: readonly string[],
+): Promise<number> {
   const { rowCount } = await db.query(
     `with lost as (
        delete from webhook_claims
-       where (lease_until < clock_timestamp() or worker = $1) and not (worker = $1 and boot = $2)
+       where (lease_until < clock_timestamp() or (worker = $1 and boot <> $2)) and id <> all ($3::bigint[])
        returning delivery_id, started_at
      )
      update webhook_deliveries d set attempts = d.attempts + 1, last_attempt_at = l.started_at,
        last_status = null, last_error = 'interrupted: whether it arrived is not known',
        next_attempt_at = case when d.status = 'pending' then clock_timestamp() end
      from lost l where d.id = l.delivery_id`,
-    [worker.name, worker.boot],
+    [worker.name, worker.boot, holds],
     'webhook-take-over',
   );
   return rowCount;

@@ -74,7 +74,7 @@ export function createWebhooks(deps: WebhooksDeps): Service {
   );
   const loops = superviseLoops(
     [
-      takeOverLoop({ store, worker, reporter, bell, clock }),
+      takeOverLoop({ store, worker, holds: () => deliverer.holds, reporter, bell, clock }),
       deliverer.loop(),
       backlogLoop({ store, clock, metrics }),
     ],

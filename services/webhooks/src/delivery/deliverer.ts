@@ -57,6 +57,11 @@ export class Deliverer {
     return this.#places.size;
   }
 
+  /** The claims that are not settled: their results are to come, or on their way into the record. */
+  get holds(): string[] {
+    return [...this.#places.keys()];
+  }
+
   /** Claims whenever the bell rings, when something falls due, and each second. */
   loop(): Loop {
     return {

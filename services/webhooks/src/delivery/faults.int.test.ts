@@ -95,6 +95,26 @@ describe('a record that is away', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
+  it('that loses the answer to a claim costs its deliveries the lease, not the rest of the worker’s life', async () => {
+    const endpoint = await harness.addEndpoint(receiver.url);
+    await harness.queue(endpoint, 1);
+    let lost = 0;
+    const store: Database = {
+      ...harness.store,
+      query: async (text, values, named) => {
+        const result = await harness.store.query(text, values, named);
+        if (named !== 'webhook-claim' || lost > 0 || (await claims()) === 0) return result as never;
+        lost += 1;
+        throw new DatabaseUnavailableError('connection terminated');
+      },
+    };
+    await harness.start({}, { store });
+    await waitFor(() => lost === 1);
+    await harness.pass('1 hour');
+    expect(await harness.logWhen(endpoint, isDelivered)).toMatchObject([{ attempts: 2 }]);
+    expect(await claims()).toBe(0);
+  });
+
   it('turns health red when nothing can be claimed', async () => {
     const store = failing(harness.store, 'webhook-claim', () => true);
     const { service } = await harness.start({}, { store });

@@ -4,16 +4,21 @@ import { type Reporter } from './report.ts';
 
 const everyMs = 1_000;
 
-/** Takes up what lost workers had in flight, at the start and then each second. */
+/**
+ * Takes up what lost workers had in flight, at the start and then each second.
+ * @param deps.holds the claims that this worker has in hand
+ */
 export const takeOverLoop = ({
   store,
   worker,
+  holds,
   reporter,
   bell,
   clock,
 }: {
   store: Database;
   worker: WebhookWorker;
+  holds: () => string[];
   reporter: Reporter;
   bell: Bell;
   clock: Clock;
@@ -21,7 +26,7 @@ export const takeOverLoop = ({
   name: 'take-over',
   run: async (signal, done) => {
     while (!signal.aborted) {
-      const count = await takeOverClaims(store, worker);
+      const count = await takeOverClaims(store, worker, holds());
       if (count > 0) {
         reporter.interrupted(count);
         bell.ring();
