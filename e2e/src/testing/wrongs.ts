@@ -87,7 +87,7 @@ export const wrongs: Readonly<Record<string, Wrong>> = {
   },
   'a refusal without its header': {
     create: inHeaders({ 'x-svc-error': undefined }),
-    failure: 'refused: no token: X-Svc-Error is null',
+    failure: 'X-Svc-Error is null',
   },
   'a refusal with another code in its body': {
     create: inBodyOf(/^[^?]*$/, (text) => text.replace('"code":"token_missing"', '"code":"no_token"')),
