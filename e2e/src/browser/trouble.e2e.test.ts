@@ -114,6 +114,22 @@ describe('a page that is refused', () => {
     await show.play();
   });
 
+  it('asks for a token until its page has one that works, and goes on by itself', async () => {
+    const { token } = stage.token(0);
+    await stage.harness.clock.advance(10);
+    stage.answer = () => stage.token(-10);
+    const show = await stage.open({ token });
+    const asked = async (): Promise<number> =>
+      (await show.heard()).filter(({ data }) => data['type'] === 'millrace:token-request').length;
+    await waitFor(async () => (await asked()) > 1, { what: 'another request for a token' });
+    await show.says(/session has expired/);
+    // Not loaded again for a token that is of no use.
+    expect(stage.front.seen.filter(({ path }) => path.startsWith('/e/'))).toHaveLength(1);
+    stage.answer = () => stage.token(600);
+    await waitFor(() => show.ask('video !== null'), { what: 'the player' });
+    await show.play();
+  });
+
   it('can be read without a script', async () => {
     await stage.setState('held');
     const browser = stage.context.browser();
@@ -179,15 +195,21 @@ describe('what cannot be fetched', () => {
   });
 
   it('is told as our fault while the store is away', async () => {
-    const show = await stage.open();
-    await waitFor(() => show.ask('document.querySelectorAll("#quality option").length > 1'));
-    stage.harness.store.interfere = () => {
-      throw new ObjectStoreError('unavailable', 'away');
-    };
-    await show.frame.locator('button.large').click();
-    await show.says(/service cannot answer/, 60_000);
-    stage.harness.store.interfere = null;
-    await show.click('Try again');
-    await show.playsOn(1);
+    // A CDN of its own, that has nothing of the film in its memory.
+    const cold = await openStage();
+    try {
+      const show = await cold.open();
+      await waitFor(() => show.ask('document.querySelectorAll("#quality option").length > 1'));
+      cold.harness.store.interfere = () => {
+        throw new ObjectStoreError('unavailable', 'away');
+      };
+      await show.frame.locator('button.large').click();
+      await show.says(/service cannot answer/, 60_000);
+      cold.harness.store.interfere = null;
+      await show.click('Try again');
+      await show.playsOn(1);
+    } finally {
+      await cold.close();
+    }
   });
 });

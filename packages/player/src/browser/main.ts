@@ -2,8 +2,8 @@ import { type PageSettings } from '../page-settings.ts';
 import { type Texts, texts } from '../texts.ts';
 import { createControls, type Controls } from './controls.ts';
 import { find } from './dom.ts';
-import { createEmbedder } from './embedder.ts';
 import { createNotice } from './notice.ts';
+import { explainRefusal } from './refusal.ts';
 import { Session } from './session.ts';
 
 const player = find('player', HTMLElement);
@@ -12,7 +12,7 @@ const settings = JSON.parse(player.dataset['settings'] ?? '') as PageSettings;
 document.getElementById('slow')?.remove();
 if (settings.accent !== null) player.style.setProperty('--accent', settings.accent);
 if (settings.refused === null) startPlayer(texts[settings.language]);
-else explainRefusal(texts[settings.language]);
+else explainRefusal(settings, texts[settings.language]);
 
 function startPlayer(words: Texts): void {
   const video = find('video', HTMLVideoElement);
@@ -30,26 +30,4 @@ function startPlayer(words: Texts): void {
   });
   if (session.engine !== null) controls = createControls(video, session.engine, words);
   session.open();
-}
-
-/** The page has the message already. Trying again needs another token when this one has expired. */
-function explainRefusal(words: Texts): void {
-  const { embedder: origin, videoId, refused } = settings;
-  const open = (token: string): void => {
-    const address = new URL(location.href);
-    address.searchParams.set('token', token);
-    location.replace(address);
-  };
-  const embedder = createEmbedder(window, { origin, videoId }, (fresh) => {
-    if (fresh.token !== settings.token) open(fresh.token);
-  });
-  const expired = refused === 'token_expired';
-  if (expired) embedder.askForToken('expired');
-  embedder.tell({ event: 'error', code: refused ?? '' });
-  createNotice(words, async () => {
-    if (expired) {
-      embedder.askForToken('expired');
-      await new Promise((resolve) => setTimeout(resolve, 5_000));
-    } else open(settings.token);
-  });
 }

@@ -3,6 +3,10 @@ import { type FreshToken, type TokenReason } from './embedder.ts';
 /** What came of asking the CDN for the master playlist: an error code, or none; `unreachable` without an answer. */
 export type Verdict = 'ok' | 'unreachable' | { code: string };
 
+/** True unless nothing is known of a token, or the CDN refuses it for its own sake: a held video says nothing of it. */
+export const isUsable = (verdict: Verdict): boolean =>
+  verdict === 'ok' || (verdict !== 'unreachable' && !/^token_|^domain_/.test(verdict.code));
+
 export interface TokenKeeperDeps {
   /** Sends the embedder a request for a token; its answer comes through `offer`. */
   ask(reason: TokenReason): void;
@@ -17,7 +21,7 @@ export interface TokenKeeperDeps {
 }
 
 /** A request is repeated as long as there is no answer. */
-const askAgainMs = 5_000;
+export const askAgainMs = 5_000;
 /** How long an expired token is waited for before the viewer is told. */
 const patienceMs = 8_000;
 /** The longest that a browser's timer can wait; tokens live for a day at most. */
@@ -66,8 +70,7 @@ export class TokenKeeper {
     const offer = ++this.#offers;
     const verdict = await this.#deps.verify(token);
     if (offer !== this.#offers) return;
-    const refusedForItself = typeof verdict === 'object' && /^token_|^domain_/.test(verdict.code);
-    if (refusedForItself || verdict === 'unreachable') return;
+    if (!isUsable(verdict)) return;
     this.#token = token;
     // Without a word on it, or with one that cannot be true of a token that was just taken, a refusal will tell.
     this.#expiresAtMs = expiresAtMs !== null && expiresAtMs > this.#deps.now() ? expiresAtMs : Infinity;
