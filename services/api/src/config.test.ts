@@ -16,3 +16,41 @@ describe('DASHBOARD_HOSTS', () => {
     },
   );
 });
+
+describe('who sends codes to phones', () => {
+  const needed = {
+    ...{ API_URL: 'https://api.example.com', CDN_URL: 'https://cdn.example.com' },
+    DOCS_URL: 'https://docs.example.com',
+    ...Object.fromEntries(
+      ['CURSOR_KEYS', 'PLAYBACK_KEYS', 'WEBHOOK_SECRET_KEYS'].map((name) => [name, `k:${'x'.repeat(32)}`]),
+    ),
+    INTERNAL_SECRET: 'x'.repeat(32),
+  };
+  const PHONE_KEYS = `h:${'h'.repeat(32)}`;
+  const wrong = (env: Record<string, string>): string[] =>
+    (apiConfig.safeParse({ ...needed, ...env }).error?.issues ?? []).map(({ path }) => path.join('.'));
+
+  it('is nobody unless told', () => {
+    expect(wrong({})).toEqual([]);
+    expect(apiConfig.parse(needed)).not.toHaveProperty('SMS_PROVIDER');
+  });
+
+  it('is never the log in production [PHN-003]', () => {
+    expect(wrong({ SMS_PROVIDER: 'log', PHONE_KEYS })).toEqual([]);
+    expect(wrong({ SMS_PROVIDER: 'log', PHONE_KEYS, NODE_ENV: 'production' })).toEqual(['SMS_PROVIDER']);
+  });
+
+  it('needs its settings, and keys for the numbers', () => {
+    expect(wrong({ SMS_PROVIDER: 'log' })).toEqual(['PHONE_KEYS']);
+    expect(wrong({ SMS_PROVIDER: 'twilio', PHONE_KEYS })).toEqual([
+      ...['TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'TWILIO_FROM'],
+    ]);
+    expect(wrong({ SMS_PROVIDER: 'other', PHONE_KEYS })).toEqual(['SMS_PROVIDER']);
+  });
+
+  it('and who identifies people is asked by https, but on this machine', () => {
+    const of = (SSO_GOOGLE_ISSUER: string): string[] => wrong({ SSO_GOOGLE_ISSUER });
+    expect(['https://idp.example.com', 'http://127.0.0.1:1', 'http://localhost:1'].flatMap(of)).toEqual([]);
+    expect(of('http://idp.example.com')).toEqual(['SSO_GOOGLE_ISSUER']);
+  });
+});

@@ -87,6 +87,11 @@ const never: Record<string, string> = {
   deleteCaptions: 'there are none of a made-up language',
   addDomain: 'made-up names are seldom names of hosts',
   createWebhookEndpoint: 'made-up addresses are seldom public hosts',
+  signOut: 'it would end the session that all others need; without one it is tried below',
+  startSignIn: 'no provider is configured',
+  finishSignIn: 'no provider is configured',
+  startPhoneVerification: 'no provider of text messages is configured',
+  verifyPhone: 'the code must have come by text message',
   checkout: 'paid plans are not on sale',
   billingCallback: 'the provider signs',
   getDemoPlayback: 'no demo is configured',
@@ -102,6 +107,7 @@ describe('an outsider who knows the OpenAPI document alone', () => {
     const report = await runSchemathesis({
       ...{ url: bench.api.url, headers, parameters, operations },
       ignoredAuth: false,
+      without: ['signOut'],
     });
     expect([report.failures, report.output]).toEqual([[], expect.any(String)]);
     expect(report.untested).toBe(0);

@@ -132,7 +132,7 @@ describe('the first sign-in', () => {
     expect(account).toMatchObject({ planId: 'free', planStatus: 'active', phoneVerified: false });
   });
 
-  it('sets the session and device cookies, and takes the flow’s back [SES-001, SSO-208]', async () => {
+  it('sets the session and device cookies, and takes the flow’s back [SES-001, SSO-208, SSO-217]', async () => {
     const { headers } = await signIn();
     const lines = headers.getSetCookie();
     const like = (name: string): string[] => lines.filter((line) => line.startsWith(name));
@@ -169,7 +169,7 @@ describe('the first sign-in', () => {
     ['microsoft', {}],
     ['microsoft', { xms_edov: false }],
     ['microsoft', { xms_edov: '0' }],
-  ])('by %s of %j is refused: the e-mail is not verified [SSO-212]', async (provider, more) => {
+  ])('by %s of %j is refused: the e-mail is not verified [SSO-212, SSO-216]', async (provider, more) => {
     idp.person = newPerson(more);
     const page = await signIn(provider);
     expect([page.status, page.headers.get('content-type')]).toEqual([400, 'text/html; charset=utf-8']);
@@ -184,7 +184,7 @@ describe('the first sign-in', () => {
     expect((await me()).user.email).toBe(idp.person.email);
   });
 
-  it('without an e-mail is refused, and a strange name becomes a plain one', async () => {
+  it('without an e-mail is refused, and a strange name becomes a plain one [SSO-216]', async () => {
     idp.person = { sub: `person-${++people}`, name: 'Nobody' };
     expect((await signIn()).status).toBe(400);
     browser = createBrowser({ [origin]: api.url });
@@ -440,7 +440,7 @@ describe('a banned device', () => {
     expect(await call()).toBe(200);
   });
 
-  it('stays the same device over sign-ins; a forged cookie is none', async () => {
+  it('stays the same device over sign-ins; a forged cookie is none [SSO-217]', async () => {
     await signIn();
     await signIn();
     const ids = api.log.lines.filter(({ message }) => message === 'signed in').slice(-2);
