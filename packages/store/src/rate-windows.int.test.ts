@@ -51,8 +51,8 @@ describe('rate windows', () => {
   it('reject while the record cannot count, and go on when it can', async () => {
     const broken = { down: true };
     const windows = createRateWindows({
-      query: ((...args: Parameters<Database['query']>) =>
-        broken.down ? Promise.reject(new Error('down')) : store.query(...args)),
+      query: (...args: Parameters<Database['query']>) =>
+        broken.down ? Promise.reject(new Error('down')) : store.query(...args),
     });
     await expect(windows.hit(hit('d'))).rejects.toThrow('down');
     broken.down = false;
