@@ -195,9 +195,4 @@ export {
   type ReportRow,
 } from './team-lists.ts';
 export { reconcileBanHolds } from './ban-holds.ts';
-export {
-  type EncodePauseScope,
-  listEncodePauses,
-  pauseEncoding,
-  resumeEncoding,
-} from './encode-pauses.ts';
+export { type EncodePauseScope, listEncodePauses, pauseEncoding, resumeEncoding } from './encode-pauses.ts';
