@@ -188,6 +188,16 @@ describe('creating a webhook endpoint', () => {
     expect((await create({ url: `https://hooks.example.com/${'🎬'.repeat(2_022)}` })).status).toBe(201);
   });
 
+  it('leaves nothing of its URL in the log, which may hold a key of the customer’s', async () => {
+    const statuses: number[] = [];
+    for (const host of ['hooks.example.com', '10.0.0.1', 'hooks.example.com:22']) {
+      statuses.push((await create({ url: `https://${host}/in?key=customers-own-key` })).status);
+    }
+    expect(statuses).toEqual([201, 400, 400]);
+    expect(api.log.text()).toContain('webhook-endpoints');
+    expect(api.log.text()).not.toContain('customers-own-key');
+  });
+
   it('at a name that leads inside is 400 [WHE-221]', async () => {
     api.dns.set('inside.example.com', 'A', ['10.0.0.1']);
     api.dns.set('half.example.com', 'A', ['93.184.216.34', '127.0.0.1']);
@@ -287,7 +297,7 @@ describe('fan-out', () => {
 });
 
 describe('the delivery log', () => {
-  it('says what is known of each delivery, newest first, page by page [WHE-214]', async () => {
+  it('says what is known of each delivery, newest first, page by page [WHE-214, WHD-001, WHD-002]', async () => {
     const { body } = await create();
     const events: string[] = [];
     for (let n = 0; n < 5; n++) {
@@ -305,6 +315,12 @@ describe('the delivery log', () => {
       ...{ lastAttemptAt: null, lastError: null, redeliveryOf: null },
     });
     expect(first.data[0]?.nextAttemptAt).toMatch(/Z$/);
+    expect(Object.keys(first.data[0] ?? {}).sort()).toEqual(
+      [
+        ...['id', 'eventId', 'eventType', 'createdAt', 'status', 'attempts', 'lastStatus', 'lastAttemptAt'],
+        ...['nextAttemptAt', 'lastError', 'redeliveryOf'],
+      ].sort(),
+    );
   });
 
   it.each(['?limit=0', '?limit=101', '?limit=x', '?cursor=forged'])('refuses %s', async (query) => {

@@ -124,7 +124,7 @@ describe('a hostile receiver', () => {
       answerStatus(307, { location: 'http://169.254.169.254/' }),
       { status: 'pending', lastStatus: 307 },
     ],
-  ])('that %s ends its attempt within its time', async (_what, answer, expected) => {
+  ])('that %s ends its attempt within its time [WHD-003]', async (_what, answer, expected) => {
     const endpoint = await harness.addEndpoint(receiver.url);
     receiver.answer = answer;
     await harness.start({ WEBHOOKS_TIMEOUT_MS: '400' });
