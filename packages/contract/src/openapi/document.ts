@@ -134,7 +134,10 @@ function responsesOf(route: RouteDefinition, docsUrl: string): ZodOpenApiRespons
         'X-Request-Id': requestId,
         ...(waits ? { 'Retry-After': retryAfter.optional() } : {}),
       }),
-      content: { 'application/problem+json': { schema: problem } },
+      content: {
+        'application/problem+json': { schema: problem },
+        ...(route.errorPages === true ? { 'text/html': { schema: z.string() } } : {}),
+      },
     };
   }
   return responses as ZodOpenApiResponsesObject;
