@@ -174,11 +174,20 @@ describe('branding', () => {
     expect((await text(true, { ...branding, hideLogo: false })).body).toContain('alt="Millrace"');
   });
 
-  it('lets no address of a logo loosen the policy', async () => {
-    const logoUrl = "https://shop.example.com/;script-src 'unsafe-inline'";
+  it.each([
+    ["https://shop.example.com/;script-src 'unsafe-inline'", ' https://shop.example.com'],
+    ['https://bücher.example:8443/logo.svg', ' https://xn--bcher-kva.example:8443'],
+    ['https://a;sandbox/logo.svg', ''],
+    ["https://a,default-src'none'/logo.svg", ''],
+    ['https://*/logo.svg', ''],
+    ['http://shop.example.com/logo.svg', ''],
+    ['javascript:alert(1)', ''],
+  ])('lets no address of a logo change the policy otherwise: %s', async (logoUrl, allowed) => {
     const { policy } = await text(true, { hideLogo: false, primaryColor: null, logoUrl });
-    expect(policy.get('img-src')).toBe("'self' https://shop.example.com");
+    expect(policy.get('img-src')).toBe(`'self'${allowed}`);
     expect(policy.get('script-src')).toBe("'self'");
+    expect([...policy.keys()]).not.toContain('sandbox');
+    expect(policy.size).toBe(9);
   });
 });
 

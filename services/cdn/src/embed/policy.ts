@@ -8,13 +8,17 @@ export interface PolicyOptions {
   logoUrl: string | null;
 }
 
+/** The URL standard lets `;`, `,` and `*` into a host, which say something else in a policy. */
+const plainOrigin = /^https:\/\/[a-z0-9.-]+(:[0-9]+)?$/;
+
 /**
  * The headers that keep a page within its bounds (contract EMB-203 to EMB-206). No inline script or style, no request
  * but to the CDN itself; `blob:` is what media source extensions play from. The referrer must be sent: it is all
  * that tells the CDN of the player's requests where they come from.
  */
 export function policyHeaders({ domain, logoUrl }: PolicyOptions): FlatHeaders {
-  const logo = logoUrl !== null && URL.canParse(logoUrl) ? ` ${new URL(logoUrl).origin}` : '';
+  const origin = logoUrl === null ? '' : (URL.parse(logoUrl)?.origin ?? '');
+  const logo = plainOrigin.test(origin) ? ` ${origin}` : '';
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
