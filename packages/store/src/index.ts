@@ -171,15 +171,14 @@ export {
 export { purgeWebhookLog } from './webhook-purge.ts';
 export {
   attemptsUnderWay,
-  type AttemptResult,
   claimDeliveries,
   type ClaimedDelivery,
-  finishAttempts,
   releaseClaims,
   takeOverClaims,
   webhookBacklog,
   type WebhookWorker,
 } from './webhook-claims.ts';
+export { type AttemptResult, finishAttempts } from './webhook-results.ts';
 export { type BreakerChange } from './webhook-breakers.ts';
 export { createRateWindows, type RateWindows } from './rate-windows.ts';
 export { joinWhitelist, keepBillingEvent, listPaidPlans, listWhitelist } from './billing.ts';

@@ -1,5 +1,4 @@
-import { type Database, type Queryable } from './db.ts';
-import { type BreakerChange, breakerNews, type EndedAttempt, keepBreakers } from './webhook-breakers.ts';
+import { type Queryable } from './db.ts';
 
 /** A delivery that this worker attempts now: it has one of its endpoint's two slots, under a lease. */
 export interface ClaimedDelivery {
@@ -163,74 +162,6 @@ export async function claimDeliveries(db: Queryable, request: ClaimRequest): Pro
     more: cut !== null,
     dueInMs: rows[0]?.dueInMs ?? null,
   };
-}
-
-/** How an attempt ended, and what follows from it. */
-export interface AttemptResult extends EndedAttempt {
-  claim: Pick<ClaimedDelivery, 'claimId' | 'deliveryId' | 'endpointId' | 'failures'>;
-  /** The answer's HTTP status; null when none came. */
-  lastStatus: number | null;
-  lastError: string | null;
-  /** Until the next attempt, for `pending`; milliseconds. */
-  waitMs: number | null;
-}
-
-/**
- * One statement for all: ends the claims and writes what came of them. A claim that is gone was taken over after
- * its lease; its result changes nothing, so that writing the same results again does not either.
- */
-const finishStatement = `
-with result as (
-  select * from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::float8[])
-    as r (claim_id, delivery_id, status, last_status, last_error, wait_ms)
-), ended as (
-  delete from webhook_claims c using result r where c.id = r.claim_id and c.delivery_id = r.delivery_id
-  returning c.id, c.delivery_id, c.started_at, r.status, r.last_status, r.last_error, r.wait_ms
-), recorded as (
-  update webhook_deliveries d set
-    attempts = d.attempts + 1, last_attempt_at = e.started_at, last_status = e.last_status,
-    last_error = e.last_error,
-    status = case when d.status = 'pending' then e.status else d.status end,
-    next_attempt_at = case when d.status = 'pending'
-      then clock_timestamp() + e.wait_ms * interval '1 millisecond' end
-  from ended e
-  where d.id = e.delivery_id
-)
-select id::text as "claimId" from ended`;
-
-/**
- * Records how attempts ended, frees their slots, and keeps their endpoints' breakers.
- * @returns the breakers that opened or closed
- */
-export async function finishAttempts(
-  db: Database,
-  results: readonly AttemptResult[],
-): Promise<BreakerChange[]> {
-  const news = breakerNews(results);
-  if (news.length === 0) {
-    await endClaims(db, results);
-    return [];
-  }
-  return db.transaction(async (tx) => {
-    const ended = await endClaims(tx, results);
-    return keepBreakers(tx, breakerNews(results.filter(({ claim }) => ended.has(claim.claimId))));
-  });
-}
-
-async function endClaims(db: Queryable, results: readonly AttemptResult[]): Promise<Set<string>> {
-  const { rows } = await db.query<{ claimId: string }>(
-    finishStatement,
-    [
-      results.map(({ claim }) => claim.claimId),
-      results.map(({ claim }) => claim.deliveryId),
-      results.map(({ status }) => status),
-      results.map(({ lastStatus }) => lastStatus),
-      results.map(({ lastError }) => lastError),
-      results.map(({ waitMs }) => waitMs),
-    ],
-    'webhook-finish',
-  );
-  return new Set(rows.map((row) => row.claimId));
 }
 
 /** Gives back attempts that were not begun: they are due as before, and not counted. */

@@ -56,7 +56,11 @@ export function createWebhooks(deps: WebhooksDeps): Service {
   const reporter = createReporter(logger, metrics);
   const recorder = new Recorder({
     write: async (results) => {
-      for (const change of await finishAttempts(store, results)) reporter.breakerChanged(change);
+      const askedAt = performance.now();
+      const goOn = deliverer.goesOn ? { worker, leaseMs: config.WEBHOOKS_LEASE_MS } : null;
+      const { changes, next, vacated } = await finishAttempts(store, results, goOn);
+      for (const change of changes) reporter.breakerChanged(change);
+      await deliverer.goOn(next, { askedAt, vacated });
     },
     onSettled: (results) => deliverer.settled(results),
     clock,

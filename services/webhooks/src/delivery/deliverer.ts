@@ -48,6 +48,10 @@ export class Deliverer {
   #doubtful = 0;
   #closed = false;
   #after = '';
+  /** The last look left something behind for want of places. */
+  #short = false;
+  /** Slots were freed that nobody looked at. */
+  #vacated = false;
 
   constructor(deps: DelivererDeps) {
     this.#deps = deps;
@@ -82,7 +86,26 @@ export class Deliverer {
   /** Frees the places of attempts whose results are settled. */
   settled(results: readonly AttemptResult[]): void {
     for (const { claim } of results) this.#leave(claim.claimId);
-    this.#deps.bell.ring();
+    if (this.#short || this.#vacated) this.#deps.bell.ring();
+    this.#vacated = false;
+  }
+
+  /** Whether an endpoint's next delivery may follow at once: not when others wait for a place, nor at the end. */
+  get goesOn(): boolean {
+    return !this.#closed && !this.#short;
+  }
+
+  /**
+   * Begins what was claimed as other attempts were recorded.
+   * @param claimed.askedAt when the record was asked, in milliseconds of `performance.now`
+   * @param claimed.vacated whether slots were freed without a look at what waits for them
+   */
+  async goOn(
+    next: readonly ClaimedDelivery[],
+    { askedAt, vacated }: { askedAt: number; vacated: boolean },
+  ): Promise<void> {
+    this.#vacated ||= vacated;
+    await this.#beginAll(next, askedAt);
   }
 
   /** Takes nothing new and waits until every attempt has ended; each is bounded in time. */
@@ -98,6 +121,7 @@ export class Deliverer {
   async #look(): Promise<{ more: boolean; dueInMs: number | null; begun: number }> {
     const { config, store, worker } = this.#deps;
     const limit = Math.min(this.#room(), largestClaim);
+    this.#short = limit <= 0;
     if (limit <= 0 || this.#closed) return { more: false, dueInMs: null, begun: 0 };
     const doubtfulLimit = Math.max(0, Math.floor(config.WEBHOOKS_IN_FLIGHT / 2) - this.#doubtful);
     const askedAt = performance.now();
@@ -109,17 +133,18 @@ export class Deliverer {
       doubtfulLimit,
     });
     this.#after = after;
-    // A process that was held up since it asked must not begin what may be another's before it ends.
-    const late =
-      performance.now() - askedAt > config.WEBHOOKS_LEASE_MS - config.WEBHOOKS_TIMEOUT_MS - leaseMarginMs;
-    if (late || this.#isClosed()) await releaseClaims(store, deliveries);
-    else for (const claim of deliveries) this.#begin(claim);
+    await this.#beginAll(deliveries, askedAt);
+    this.#short = more && this.#room() <= 0;
     return { more, dueInMs, begun: deliveries.length };
   }
 
-  /** Read anew after a wait, which TypeScript does not know of. */
-  #isClosed(): boolean {
-    return this.#closed;
+  async #beginAll(claims: readonly ClaimedDelivery[], askedAt: number): Promise<void> {
+    const { config, store } = this.#deps;
+    // A process that was held up since it asked must not begin what may be another's before it ends.
+    const late =
+      performance.now() - askedAt > config.WEBHOOKS_LEASE_MS - config.WEBHOOKS_TIMEOUT_MS - leaseMarginMs;
+    if (!late && !this.#closed) for (const claim of claims) this.#begin(claim);
+    else if (claims.length > 0) await releaseClaims(store, claims);
   }
 
   #begin(claim: ClaimedDelivery): void {

@@ -80,7 +80,7 @@ describe('a record that is away', () => {
     ]);
     let takeOvers = 0;
     const counting = failing(harness.store, 'webhook-take-over', () => ++takeOvers < 0);
-    const store = failing(counting, 'webhook-finish', () => away);
+    const store = failing(counting, 'webhook-turn', () => away);
     const { service } = await harness.start({}, { store });
     await harness.emit(endpoint);
     await waitFor(() => !service.health().healthy);
