@@ -8,6 +8,10 @@ const reason = text({ max: 500 });
 
 const jobStates = ['running', 'succeeded', 'failed', 'cancelled'] as const;
 
+/** With its country code: the team reads it from the account's own words. */
+const phoneNumber = text({ max: 32 });
+const banned = z.object({ banned: z.boolean() });
+
 const pauseOf = { accountId: z.string().max(64).optional(), class: z.enum(['standard', 'large']).optional() };
 const encodePauses = listOf(
   z.object({
@@ -180,5 +184,43 @@ export const adminRoutes = defineRoutes({
     auth: ['admin'],
     query: z.object(pauseOf),
     response: { status: 200, body: encodePauses, description: 'The pauses that are left.' },
+  },
+  banPhone: {
+    method: 'post',
+    path: '/admin/bans/phone',
+    summary: 'Ban a phone number: no account may verify it, and those that have are refused',
+    tag: 'Admin',
+    auth: ['admin'],
+    body: z.strictObject({ phone: phoneNumber, reason: reason.optional() }),
+    response: { status: 200, body: banned, description: 'It is banned.' },
+    errors: ['invalid_phone', 'sms_not_configured'],
+  },
+  unbanPhone: {
+    method: 'delete',
+    path: '/admin/bans/phone',
+    summary: 'Lift the ban of a phone number; it is in the body, since addresses are logged',
+    tag: 'Admin',
+    auth: ['admin'],
+    body: z.strictObject({ phone: phoneNumber }),
+    response: { status: 200, body: banned, description: 'It is not banned.' },
+    errors: ['invalid_phone', 'sms_not_configured'],
+  },
+  banDevice: {
+    method: 'post',
+    path: '/admin/bans/device',
+    summary: 'Ban a device, by the id that the log of a sign-in names',
+    tag: 'Admin',
+    auth: ['admin'],
+    body: z.strictObject({ deviceId: text({ max: 64 }), reason: reason.optional() }),
+    response: { status: 200, body: banned, description: 'It is banned.' },
+  },
+  unbanDevice: {
+    method: 'delete',
+    path: '/admin/bans/device',
+    summary: 'Lift the ban of a device',
+    tag: 'Admin',
+    auth: ['admin'],
+    body: z.strictObject({ deviceId: text({ max: 64 }) }),
+    response: { status: 200, body: banned, description: 'It is not banned.' },
   },
 });

@@ -1,18 +1,21 @@
 import { type ApiHandlers } from '../calls.ts';
 import { type FeatureDeps } from '../deps.ts';
 import { type AccountHandlers, accountHandlers } from './accounts.ts';
+import { type BanHandlers, banHandlers } from './bans.ts';
 import { type EncodingHandlers, encodingHandlers } from './encoding.ts';
 import { type ListHandlers, listHandlers } from './lists.ts';
 import { holdVideo, liftVideo, removeVideo, retryEncodeJob } from './team.ts';
 
 type AdminHandlers = Pick<ApiHandlers, 'holdVideo' | 'liftVideo' | 'removeVideo' | 'retryEncodeJob'> &
   AccountHandlers &
+  BanHandlers &
   EncodingHandlers &
   ListHandlers;
 
 export const adminHandlers = (deps: FeatureDeps): AdminHandlers => ({
   ...videoHandlers(deps),
   ...accountHandlers(deps),
+  ...banHandlers(deps),
   ...encodingHandlers(deps),
   ...listHandlers(deps),
 });
