@@ -16,7 +16,7 @@ const maxAge = 400 * 86_400;
 const payload = z.object({ dev: z.string().min(1).max(64) });
 
 /** The device that a browser's signed `svc_device` cookie names; null without a genuine one. */
-export function deviceOf(
+function deviceOf(
   { config }: Pick<DeviceDeps, 'config'>,
   headers: IncomingHttpHeaders,
 ): string | null {
