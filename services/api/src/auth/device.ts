@@ -16,10 +16,7 @@ const maxAge = 400 * 86_400;
 const payload = z.object({ dev: z.string().min(1).max(64) });
 
 /** The device that a browser's signed `svc_device` cookie names; null without a genuine one. */
-function deviceOf(
-  { config }: Pick<DeviceDeps, 'config'>,
-  headers: IncomingHttpHeaders,
-): string | null {
+function deviceOf({ config }: Pick<DeviceDeps, 'config'>, headers: IncomingHttpHeaders): string | null {
   const text = cookieOf(headers, name);
   if (text === null || config.SIGN_IN_KEYS === undefined) return null;
   return payload.safeParse(verifyText(purpose, text, config.SIGN_IN_KEYS)).data?.dev ?? null;
