@@ -7,6 +7,9 @@ const name = text({ max: 100 });
 const httpsUrl = z
   .url({ protocol: /^https$/, hostname: z.regexes.domain })
   .max(2048)
+  // What the URL standard drops or hides: nobody means it in the address of a picture.
+  .regex(/^[^\s\u0000-\u001f\u007f\\]+$/, 'has white space or a backslash')
+  .refine((url) => !/^[^/]*\/\/[^/?#]*@/.test(url), 'has user info')
   .meta({ description: 'An https address.' });
 
 export const projectRoutes = defineRoutes({
