@@ -4,13 +4,19 @@ import { text } from '../text.ts';
 import { defineRoutes, pageOf, pageQuery } from './route.ts';
 
 const name = text({ max: 100 });
+/** Checked as it was written and kept so: `z.url` would drop white space and hide what stands there. */
 const httpsUrl = z
-  .url({ protocol: /^https$/, hostname: z.regexes.domain })
+  .string()
   .max(2048)
-  // What the URL standard drops or hides: nobody means it in the address of a picture.
   .regex(/^[^\s\u0000-\u001f\u007f\\]+$/, 'has white space or a backslash')
-  .refine((url) => !/^[^/]*\/\/[^/?#]*@/.test(url), 'has user info')
-  .meta({ description: 'An https address.' });
+  .refine(isHttps, 'is no https address of a host, without user info')
+  .meta({ description: 'An https address.', format: 'uri' });
+
+function isHttps(text: string): boolean {
+  const url = URL.parse(text);
+  if (url?.protocol !== 'https:' || !/^https:/i.test(text)) return false;
+  return url.username === '' && url.password === '' && z.regexes.domain.test(url.hostname);
+}
 
 export const projectRoutes = defineRoutes({
   createProject: {
