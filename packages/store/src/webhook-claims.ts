@@ -61,6 +61,7 @@ const visits = 500;
  * The lock on the endpoint makes a rotation exact: either the rotation sees this claim, or the claim the new
  * secret. The lock on the delivery looks at it again as it is now: it may have been delivered since the snapshot.
  *
+ * `begun` is a join by sorting: the planner expects one row of either side, and would compare each with each.
  * `busy` is read whole, being as small as what is in flight: a plan made while it is empty stays a good one.
  * Measured with 200 endpoints and 20,000 deliveries waiting: 35 µs for each delivery claimed, round trip included.
  */
@@ -121,6 +122,16 @@ with recursive walk (endpoint_id, step) as (
   from picked
   on conflict do nothing
   returning id, delivery_id, endpoint_id
+), begun as (
+  select * from (
+    select id, delivery_id, endpoint_id, max(url) over of_endpoint as url, max(secret) over of_endpoint as secret,
+      max(failures) over of_endpoint as failures
+    from (
+      select id, delivery_id, endpoint_id, null as url, null as secret, null as failures from claimed
+      union all
+      select null, null, endpoint_id, url, secret, failures from locked
+    ) both_of window of_endpoint as (partition by endpoint_id)
+  ) joined where id is not null
 ), summary as (
   select
     coalesce((select max(endpoint_id) from admitted
@@ -131,12 +142,11 @@ with recursive walk (endpoint_id, step) as (
 )
 select s.cut, s.due_in_ms::float8 as "dueInMs", c.id::text as "claimId", c.delivery_id as "deliveryId",
   c.endpoint_id as "endpointId", d.event_id as "eventId", v.type as "eventType", d.attempts,
-  d.redelivery_of is not null as redelivery, l.url, l.secret, v.body, l.failures,
+  d.redelivery_of is not null as redelivery, c.url, c.secret, v.body, c.failures,
   extract(epoch from clock_timestamp() - d.next_attempt_at)::float8 * 1000 as "overdueMs"
 from summary s
 left join (
-  claimed c
-  join locked l on l.endpoint_id = c.endpoint_id
+  begun c
   join webhook_deliveries d on d.id = c.delivery_id
   join events v on v.id = d.event_id
 ) on true`;
