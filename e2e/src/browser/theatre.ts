@@ -132,7 +132,7 @@ function showOf(page: Page): Show {
     async playsOn(seconds) {
       const from = await show.time();
       const what = `the video to play on from ${from} s`;
-      await waitFor(async () => (await show.time()) > from + seconds, { timeoutMs: 30_000, what });
+      await waitFor(async () => (await show.time()) > from + seconds, { timeoutMs: 60_000, what });
     },
     notice: () =>
       show.ask<string>(

@@ -477,6 +477,17 @@ describe('encoders', () => {
         cut && name === 'task-heartbeat'
           ? Promise.reject(new DatabaseUnavailableError('cut off'))
           : db.query(text, values, name),
+      // Nor does it get another task, whose lease would run out too.
+      transaction: (work) =>
+        db.transaction((tx) =>
+          work({
+            ...tx,
+            query: (text, values, name) =>
+              cut && name === 'task-claim-lock'
+                ? Promise.reject(new DatabaseUnavailableError('cut off'))
+                : tx.query(text, values, name),
+          }),
+        ),
     };
     await startEncoder({ ENCODER_LEASE_MS: '3000', ENCODER_SLOTS: '1' }, { process: paced, store: cutOff });
     await paced.started;
