@@ -1,7 +1,14 @@
+import { jest } from '@jest/globals';
 import { waitFor } from '@millrace/testing';
 import { type Browser, type BrowserContext, type Frame, type Page } from 'playwright-core';
 import { launchChromium } from '../testing/chromium.ts';
 import { type Front, startFront } from './front.ts';
+
+/**
+ * A real browser decodes, seeks and waits by its own clock, which a busy machine holds up. What fails is shown, and tried
+ * again twice; what is wrong fails three times.
+ */
+jest.retryTimes(2, { logErrorsBeforeRetry: true });
 
 export const cdnHost = 'cdn.example.net';
 

@@ -39,7 +39,13 @@ describe('a video that may not play any more', () => {
     const errors = (await show.heard()).filter(({ data }) => data['event'] === 'error');
     expect(errors.map(({ data }) => data['code'])).toEqual(['video_unavailable']);
 
+    // The old words stand until the answer is there.
+    const refused = stage.context.waitForEvent('response', {
+      predicate: (response) => response.status() === 403,
+      timeout: 60_000,
+    });
     await show.click('Try again');
+    await refused;
     await show.says(words);
     await stage.setState('ready');
     await show.click('Try again');
