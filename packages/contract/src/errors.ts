@@ -124,3 +124,12 @@ export class ProblemError extends Error {
     this.page = more.page ?? false;
   }
 }
+
+/** A refusal that names the field at fault; `message` goes on after the path, as in `cursor is not of this list`. */
+export const fieldProblem = (
+  code: ErrorCode,
+  path: string,
+  message: string,
+  more: { cause?: unknown } = {},
+): ProblemError =>
+  new ProblemError(code, { ...more, detail: `${path} ${message}.`, errors: [{ path, message }] });

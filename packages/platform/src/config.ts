@@ -1,4 +1,4 @@
-import { type z } from 'zod';
+import { z } from 'zod';
 
 /** The environment does not make a configuration; the message lists every problem and no value. */
 export class ConfigError extends Error {
@@ -25,6 +25,20 @@ export function loadConfig<S extends z.ZodObject>(
   if (result.success) return result.data;
   throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
 }
+
+/** A setting that is a list: `a, b`; empty items are dropped. */
+export const listText = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+
+/** A setting that is on or off; off unless told. */
+export const flagText = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((text) => text === 'true');
 
 const secretName = /SECRET|TOKEN|KEY|PASSWORD|CREDENTIAL/;
 

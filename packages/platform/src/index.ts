@@ -1,6 +1,6 @@
 export { type Bell, createBell } from './bell.ts';
 export { type Clock, systemClock } from './clock.ts';
-export { ConfigError, loadConfig, maskConfig } from './config.ts';
+export { ConfigError, flagText, listText, loadConfig, maskConfig } from './config.ts';
 export {
   type EgressAnswer,
   type EgressConnector,

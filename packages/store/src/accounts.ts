@@ -1,4 +1,11 @@
-import { type Account, type PlanStatus, ProblemError, type User, type UserRole } from '@millrace/contract';
+import {
+  type Account,
+  fieldProblem,
+  type PlanStatus,
+  ProblemError,
+  type User,
+  type UserRole,
+} from '@millrace/contract';
 import { newId } from '@millrace/domain';
 import { writeAudit } from './audit.ts';
 import { isUniqueViolation, type Queryable, type Transaction } from './db.ts';
@@ -97,7 +104,7 @@ export async function createAccount(
     )
     .catch((error: unknown) => {
       if (!isUniqueViolation(error, 'users_email')) throw error;
-      throw invalidField('email', 'belongs to another user');
+      throw fieldProblem('invalid_request', 'email', 'belongs to another user');
     });
   await lockUsage(tx, account.id);
   return { account, user };
@@ -155,8 +162,5 @@ export async function banAccount(
 
 async function assertPlan(db: Queryable, planId: string): Promise<void> {
   const { rows } = await db.query('select 1 from plans where id = $1', [planId]);
-  if (rows.length === 0) throw invalidField('plan', 'is not a plan');
+  if (rows.length === 0) throw fieldProblem('invalid_request', 'plan', 'is not a plan');
 }
-
-const invalidField = (path: string, message: string): ProblemError =>
-  new ProblemError('invalid_request', { detail: `${path} ${message}.`, errors: [{ path, message }] });

@@ -1,4 +1,4 @@
-import { type ApiKey, type ApiKeyScope, ProblemError } from '@millrace/contract';
+import { type ApiKey, type ApiKeyScope, fieldProblem, ProblemError } from '@millrace/contract';
 import { newApiKey } from '@millrace/domain';
 import { phoneBannedColumn } from './bans.ts';
 import { type Queryable, type Transaction } from './db.ts';
@@ -44,11 +44,7 @@ export async function createApiKey(
 ): Promise<{ key: ApiKeyRow; value: string }> {
   const { projectId, name, scope, expiresAt, now } = input;
   if (expiresAt !== null && expiresAt <= now) {
-    const message = 'must be in the future';
-    throw new ProblemError('invalid_request', {
-      detail: `expiresAt ${message}.`,
-      errors: [{ path: 'expiresAt', message }],
-    });
+    throw fieldProblem('invalid_request', 'expiresAt', 'must be in the future');
   }
   // The project's row is the lock under which its keys are counted.
   const project = await tx.query(

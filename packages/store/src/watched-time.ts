@@ -85,6 +85,9 @@ async function writeSegments(tx: Transaction, accountId: string, counted: readon
   );
 }
 
+/** Whether an account's usage `u` has come to the watched minutes of its plan `pl`. */
+const isOver = 'coalesce(u.watched_ms >= pl.watched_minutes_per_period * 60000, false)';
+
 /**
  * Brings the account's mark of being over its watch limit in line with its usage and its plan, and tells the CDN
  * when it changed. To be called under the account's usage lock.
@@ -93,7 +96,7 @@ async function writeSegments(tx: Transaction, accountId: string, counted: readon
 async function settleWatchLimit(tx: Transaction, accountId: string): Promise<boolean> {
   const { rows } = await tx.query<{ over: boolean }>(
     `with state as (
-       select a.id, coalesce(u.watched_ms >= pl.watched_minutes_per_period * 60000, false) as over
+       select a.id, ${isOver} as over
        from accounts a
        join usage u on u.account_id = a.id
        ${joinPlan}
@@ -122,7 +125,7 @@ export async function reconcileWatchLimits(db: Database, limit = 500): Promise<n
      join usage u on u.account_id = a.id
      ${joinPlan}
      where u.period_end <= clock_timestamp()
-       or a.over_watch_limit <> coalesce(u.watched_ms >= pl.watched_minutes_per_period * 60000, false)
+       or a.over_watch_limit <> ${isOver}
      order by a.id limit $1`,
     [limit],
     'watched-limits-wrong',

@@ -1,14 +1,9 @@
 import { keySetText } from '@millrace/domain';
+import { flagText, listText } from '@millrace/platform';
 import { z } from 'zod';
 
 const port = z.coerce.number().int().min(0).max(65_535);
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
-const list = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== ''),
-);
 /** As in an origin: no scheme, no port. */
 const hostname = z
   .string()
@@ -18,7 +13,7 @@ const hostname = z
 const secret = z.string().refine((text) => Buffer.byteLength(text) >= 32, 'has less than 32 bytes');
 
 /** `name:secret[,name:secret]` */
-const namedSecrets = list.transform((entries, context) => {
+const namedSecrets = listText.transform((entries, context) => {
   const secrets = new Map<string, string>();
   for (const [index, entry] of entries.entries()) {
     const [, name, value] = /^([a-z][a-z0-9_-]{0,31}):(.{32,})$/.exec(entry) ?? [];
@@ -61,7 +56,7 @@ const settings = z.object({
   /** Base of the error types, `{docs_url}/errors/<code>`. */
   DOCS_URL: httpUrl,
   /** Hosts of the dashboard; browsers there may use sessions, and previews play. Unset: no previews. */
-  DASHBOARD_HOSTS: list.pipe(z.array(hostname)).default([]),
+  DASHBOARD_HOSTS: listText.pipe(z.array(hostname)).default([]),
   /** Where sign-in leads back to; the first of `DASHBOARD_HOSTS`, by https, unless told. */
   DASHBOARD_URL: httpUrl.optional(),
   /** Sign-in by OpenID Connect; a provider without client id and secret is off (`503 not_configured`). */
@@ -94,10 +89,7 @@ const settings = z.object({
   /** Encrypts webhook signing secrets in the record; the webhooks service reads them with the same set. */
   WEBHOOK_SECRET_KEYS: keySetText,
   /** Takes webhook endpoints on this machine, over http too: for development. */
-  WEBHOOKS_ALLOW_LOOPBACK: z
-    .enum(['true', 'false'])
-    .default('false')
-    .transform((text) => text === 'true'),
+  WEBHOOKS_ALLOW_LOOPBACK: flagText,
   /** What `GET /v1/demo/playback` plays, and on which host's pages; unset: `503 not_configured`. */
   DEMO_VIDEO_ID: z.string().optional(),
   DEMO_DOMAIN: z.string().optional(),
@@ -115,7 +107,7 @@ const settings = z.object({
   /** What `X-Internal-Secret` must be. */
   INTERNAL_SECRET: secret,
   /** `host:port` of the servers that domain verification asks; unset: each zone's own. */
-  DNS_SERVERS: list.default([]),
+  DNS_SERVERS: listText.default([]),
 });
 
 /** The API's settings. */

@@ -1,4 +1,4 @@
-import { ProblemError } from '@millrace/contract';
+import { fieldProblem, ProblemError } from '@millrace/contract';
 import { type Clock } from '@millrace/platform';
 import {
   claimIdempotencyKey,
@@ -76,11 +76,7 @@ function idempotencyKeyOf(headers: IncomingHttpHeaders): string | null {
   const key = headers['idempotency-key'];
   if (key === undefined) return null;
   if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key;
-  const message = 'must have 1 to 255 printable ASCII characters';
-  throw new ProblemError('invalid_request', {
-    detail: `Idempotency-Key ${message}.`,
-    errors: [{ path: 'Idempotency-Key', message }],
-  });
+  throw fieldProblem('invalid_request', 'Idempotency-Key', 'must have 1 to 255 printable ASCII characters');
 }
 
 async function claimOrWait(

@@ -1,4 +1,4 @@
-import { ProblemError } from '@millrace/contract';
+import { fieldProblem } from '@millrace/contract';
 import { type CursorScope, decodeCursor, encodeCursor, type KeySet, type Position } from '@millrace/domain';
 
 /**
@@ -18,11 +18,7 @@ export async function readPage<Row extends Position, Resource>(
   const { scope, query, read, toResource } = input;
   const after = query.cursor === undefined ? null : decodeCursor(keySet, scope, query.cursor);
   if (query.cursor !== undefined && after === null) {
-    const message = 'is not a cursor of this list';
-    throw new ProblemError('invalid_request', {
-      detail: `cursor ${message}.`,
-      errors: [{ path: 'cursor', message }],
-    });
+    throw fieldProblem('invalid_request', 'cursor', 'is not a cursor of this list');
   }
   // One more than asked for tells whether another page follows.
   const rows = await read(query.limit + 1, after);

@@ -1,3 +1,4 @@
+import { listText } from '@millrace/platform';
 import { z } from 'zod';
 
 /** The reconciler's settings. */
@@ -5,15 +6,7 @@ export const reconcilerConfig = z.object({
   /** How long leadership lives without a renewal, in milliseconds: a dead leader is replaced after that. */
   RECONCILER_LEASE_MS: z.coerce.number().int().min(1_000).default(5_000),
   /** `host:port` of the servers that the daily check of domains asks; unset: each zone's own. */
-  DNS_SERVERS: z
-    .string()
-    .transform((text) =>
-      text
-        .split(',')
-        .map((server) => server.trim())
-        .filter((server) => server !== ''),
-    )
-    .default([]),
+  DNS_SERVERS: listText.default([]),
 });
 
 export type ReconcilerConfig = z.output<typeof reconcilerConfig>;

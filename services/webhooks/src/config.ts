@@ -1,11 +1,7 @@
 import { hostname } from 'node:os';
 import { keySetText } from '@millrace/domain';
+import { flagText } from '@millrace/platform';
 import { z } from 'zod';
-
-const flag = z
-  .enum(['true', 'false'])
-  .default('false')
-  .transform((text) => text === 'true');
 
 /** The settings of the webhooks service. */
 export const webhooksConfig = z
@@ -27,7 +23,7 @@ export const webhooksConfig = z
     /** How long the record keeps an attempt for this process, in milliseconds; it must outlast an attempt. */
     WEBHOOKS_LEASE_MS: z.coerce.number().int().min(1_000).default(20_000),
     /** Lets deliveries go to this machine, over http too: for development. */
-    WEBHOOKS_ALLOW_LOOPBACK: flag,
+    WEBHOOKS_ALLOW_LOOPBACK: flagText,
   })
   .refine((config) => config.WEBHOOKS_LEASE_MS >= config.WEBHOOKS_TIMEOUT_MS + 2_000, {
     path: ['WEBHOOKS_LEASE_MS'],

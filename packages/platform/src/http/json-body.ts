@@ -1,4 +1,4 @@
-import { ProblemError } from '@millrace/contract';
+import { fieldProblem, ProblemError } from '@millrace/contract';
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 
 /** The largest JSON body, in bytes (contract CNV-021). */
@@ -121,7 +121,7 @@ function refuseUnstorable(value: unknown, path: string, depth: number): void {
       : value.isWellFormed()
         ? null
         : 'contains a lone surrogate';
-    if (problem !== null) throw invalidField(path || 'body', problem);
+    if (problem !== null) throw fieldProblem('invalid_request', path || 'body', problem);
   } else if (typeof value === 'object' && value !== null) {
     if (depth === maximumDepth) throw invalidBody('is nested too deeply');
     for (const [key, item] of Object.entries(value)) {
@@ -131,6 +131,3 @@ function refuseUnstorable(value: unknown, path: string, depth: number): void {
     }
   }
 }
-
-const invalidField = (path: string, message: string): ProblemError =>
-  new ProblemError('invalid_request', { detail: `${path} ${message}.`, errors: [{ path, message }] });

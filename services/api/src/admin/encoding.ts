@@ -1,4 +1,4 @@
-import { ProblemError } from '@millrace/contract';
+import { fieldProblem } from '@millrace/contract';
 import { type EncodePauseScope, listEncodePauses, pauseEncoding, resumeEncoding } from '@millrace/store';
 import { type ApiHandlers } from '../calls.ts';
 import { type FeatureDeps } from '../deps.ts';
@@ -32,11 +32,7 @@ function scopeOf(what: {
   class?: 'standard' | 'large' | undefined;
 }): EncodePauseScope {
   if (what.accountId !== undefined && what.class !== undefined) {
-    const message = 'cannot be named together with class';
-    throw new ProblemError('invalid_request', {
-      detail: `accountId ${message}.`,
-      errors: [{ path: 'accountId', message }],
-    });
+    throw fieldProblem('invalid_request', 'accountId', 'cannot be named together with class');
   }
   if (what.accountId !== undefined) return { scope: 'account', accountId: what.accountId };
   return what.class === undefined ? { scope: 'all' } : { scope: 'class', class: what.class };

@@ -1,4 +1,4 @@
-import { ProblemError } from '@millrace/contract';
+import { fieldProblem, ProblemError } from '@millrace/contract';
 import { domainToASCII } from 'node:url';
 import { parse } from 'tldts';
 
@@ -12,8 +12,7 @@ const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
  * @throws ProblemError `invalid_request` for addresses, ports, single labels, public suffixes and what is no name
  */
 export function normalizeHostname(text: string, path = 'hostname'): string {
-  const problem = (message: string): ProblemError =>
-    new ProblemError('invalid_request', { detail: `${path} ${message}.`, errors: [{ path, message }] });
+  const problem = (message: string): ProblemError => fieldProblem('invalid_request', path, message);
   // Before UTS 46, which would decode or drop some of these.
   if (!/^[a-z0-9.\-\u0080-\u{10ffff}]+$/iu.test(text)) throw problem('is not a host name');
   const ascii = domainToASCII(text).replace(/\.$/, '');
@@ -27,3 +26,9 @@ export function normalizeHostname(text: string, path = 'hostname'): string {
   if (publicSuffix === ascii) throw problem('is a public suffix: nobody owns it alone');
   return ascii;
 }
+
+/** Of a token that was asked for with a `domain` which is not verified on its project. */
+export const domainNotVerified = (): ProblemError =>
+  new ProblemError('domain_not_verified', {
+    errors: [{ path: 'domain', message: 'is not verified on this project' }],
+  });

@@ -3,7 +3,7 @@ import { isOriginOf, playbackTokenSeconds, previewTokenSeconds, signPlaybackToke
 import { type PlaybackGrant, readPlaybackGrant } from '@millrace/store';
 import { type ApiHandlers } from '../calls.ts';
 import { type FeatureDeps } from '../deps.ts';
-import { normalizeHostname } from '../domains/hostname.ts';
+import { domainNotVerified, normalizeHostname } from '../domains/hostname.ts';
 
 type PlaybackHandlers = Pick<ApiHandlers, 'createPlaybackToken' | 'createPreviewToken'>;
 
@@ -25,9 +25,7 @@ async function createPlaybackToken(
   const grant = await readPlaybackGrant(store, { projectId, videoId, hostname: domain });
   if (!grant) throw new ProblemError('not_found');
   if (!grant.domainVerified) {
-    throw new ProblemError('domain_not_verified', {
-      errors: [{ path: 'domain', message: 'is not verified on this project' }],
-    });
+    throw domainNotVerified();
   }
   assertPlays(grant);
   const seconds = input.expiresInSeconds ?? playbackTokenSeconds(grant.durationMs ?? 0);

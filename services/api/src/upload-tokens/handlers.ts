@@ -5,11 +5,12 @@ import {
   uploadContentTypes,
   type UploadTokenResource,
 } from '@millrace/contract';
-import { largestUploadBytes, randomSegment, signUploadToken } from '@millrace/domain';
+import { randomSegment, signUploadToken } from '@millrace/domain';
 import { isVerifiedDomain, type Plan, type ProjectRow } from '@millrace/store';
 import { type ApiHandlers } from '../calls.ts';
 import { type FeatureDeps } from '../deps.ts';
-import { normalizeHostname } from '../domains/hostname.ts';
+import { domainNotVerified, normalizeHostname } from '../domains/hostname.ts';
+import { assertFileSize, mostFileBytes } from '../uploads/file-size.ts';
 
 export const uploadTokenHandlers = (deps: FeatureDeps): Pick<ApiHandlers, 'createUploadToken'> => ({
   createUploadToken: ({ project, plan, body }) => createUploadToken(deps, { project, plan, body }),
@@ -27,13 +28,12 @@ async function createUploadToken(
   const domain = normalizeHostname(body.domain, 'domain');
   if (keys === undefined) throw new ProblemError('upload_not_configured');
   if (!(await isVerifiedDomain(store, project.id, domain))) {
-    throw new ProblemError('domain_not_verified', {
-      errors: [{ path: 'domain', message: 'is not verified on this project' }],
-    });
+    throw domainNotVerified();
   }
   const { contentType, title } = body;
   const expiresAt = new Date(clock.now().getTime() + body.expiresInSeconds * 1000);
-  const maxSizeBytes = cappedSize(plan, body.maxSizeBytes);
+  const { maxSizeBytes = mostFileBytes(plan) } = body;
+  assertFileSize(plan, 'maxSizeBytes', maxSizeBytes);
   const token = signUploadToken(
     {
       ...{ tokenId: randomSegment(), accountId: project.accountId, projectId: project.id },
@@ -46,15 +46,4 @@ async function createUploadToken(
     contentTypes: contentType === undefined ? [...uploadContentTypes] : [contentType],
     ...(title === undefined ? {} : { title }),
   };
-}
-
-/** The plan's maximum is the default, and never exceeded. */
-function cappedSize(plan: Plan, wanted: number | undefined): number {
-  const mostBytes = Math.min(plan.maxFileBytes, largestUploadBytes);
-  if (wanted === undefined || wanted <= mostBytes) return wanted ?? mostBytes;
-  const message = `is over the ${mostBytes} bytes that a file may have on the plan ${plan.name}`;
-  throw new ProblemError('plan_limit_reached', {
-    detail: `maxSizeBytes ${message}.`,
-    errors: [{ path: 'maxSizeBytes', message }],
-  });
 }

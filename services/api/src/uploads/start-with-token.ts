@@ -1,4 +1,4 @@
-import { ProblemError, type Upload } from '@millrace/contract';
+import { fieldProblem, ProblemError, type Upload } from '@millrace/contract';
 import { type UploadClaims } from '@millrace/domain';
 import { findUploadOfToken, findVideo, type UploadRow, videoResource } from '@millrace/store';
 import { type FeatureDeps } from '../deps.ts';
@@ -53,16 +53,9 @@ function assertAllowed(
   body: Pick<StartInput['body'], 'sizeBytes' | 'contentType'>,
 ): void {
   if (contentType !== null && body.contentType !== contentType) {
-    const message = `must be ${contentType}, as the upload token says`;
-    throw new ProblemError('invalid_request', {
-      detail: `contentType ${message}.`,
-      errors: [{ path: 'contentType', message }],
-    });
+    throw fieldProblem('invalid_request', 'contentType', `must be ${contentType}, as the upload token says`);
   }
   if (body.sizeBytes <= maxSizeBytes) return;
   const message = `is over the ${maxSizeBytes} bytes that the upload token allows`;
-  throw new ProblemError('plan_limit_reached', {
-    detail: `sizeBytes ${message}.`,
-    errors: [{ path: 'sizeBytes', message }],
-  });
+  throw fieldProblem('plan_limit_reached', 'sizeBytes', message);
 }

@@ -1,5 +1,5 @@
 import { type BodyOf, ProblemError, type Routes, type Upload } from '@millrace/contract';
-import { largestUploadBytes, newId, partLayout, titleOf } from '@millrace/domain';
+import { newId, partLayout, titleOf } from '@millrace/domain';
 import {
   findVideo,
   insertUpload,
@@ -11,6 +11,7 @@ import {
   videoResource,
 } from '@millrace/store';
 import { type FeatureDeps } from '../deps.ts';
+import { assertFileSize } from './file-size.ts';
 import { presignParts } from './parts.ts';
 
 export interface StartInput {
@@ -43,7 +44,7 @@ export async function startUpload(
   input: StartInput,
   keep: (tx: Transaction, started: StartedUpload) => Promise<void>,
 ): Promise<StartedUpload> {
-  assertFileSize(input.plan, input.body.sizeBytes);
+  assertFileSize(input.plan, 'sizeBytes', input.body.sizeBytes);
   const upload = await createInStore(objects, input);
   const { objectKey, storeUploadId, partCount, partSizeBytes } = upload;
   try {
@@ -110,14 +111,4 @@ async function createInStore(objects: FeatureDeps['objects'], input: StartInput)
     storeUploadId: await objects.createUpload(objectKey),
     ...partLayout(body.sizeBytes),
   };
-}
-
-function assertFileSize(plan: Plan, sizeBytes: number): void {
-  const mostBytes = Math.min(plan.maxFileBytes, largestUploadBytes);
-  if (sizeBytes <= mostBytes) return;
-  const message = `is over the ${mostBytes} bytes that a file may have on the plan ${plan.name}`;
-  throw new ProblemError('plan_limit_reached', {
-    detail: `sizeBytes ${message}.`,
-    errors: [{ path: 'sizeBytes', message }],
-  });
 }

@@ -1,4 +1,4 @@
-import { ProblemError } from '@millrace/contract';
+import { fieldProblem, ProblemError } from '@millrace/contract';
 import {
   findIngestReport,
   findVideo,
@@ -79,10 +79,7 @@ const updateVideo = (
 function assertWithin({ durationMs }: VideoRow, atSeconds: number): void {
   if (durationMs === null || atSeconds * 1000 <= durationMs) return;
   const message = `is past the end of the video, ${durationMs / 1000} s`;
-  throw new ProblemError('invalid_request', {
-    detail: `posterAtSeconds ${message}.`,
-    errors: [{ path: 'posterAtSeconds', message }],
-  });
+  throw fieldProblem('invalid_request', 'posterAtSeconds', message);
 }
 
 function found<T>(row: T | null): T {
