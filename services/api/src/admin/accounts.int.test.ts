@@ -7,6 +7,7 @@ import {
   type Answer,
   createTenant,
   createTestApi,
+  internalSecret,
   type Tenant,
   type TestApi,
 } from '../testing/test-api.ts';
@@ -44,7 +45,7 @@ const audit = async (subject: string): Promise<string[]> =>
   );
 
 describe('banning an account', () => {
-  it('refuses every call of it from the next on, with key and session, until it is lifted', async () => {
+  it('refuses every call of it from the next on, with key and session, until it is lifted [ADM-204]', async () => {
     const { status, body } = await admin(`POST accounts/${me.accountId}/ban`, { reason: 'abuse' });
     expect([status, body.id]).toEqual([200, me.accountId]);
     expect(refusal(await get())).toEqual([403, 'account_banned']);
@@ -56,14 +57,23 @@ describe('banning an account', () => {
     );
   });
 
-  it('leaves what plays alone; with holdVideos it is held until the ban is lifted', async () => {
+  it('leaves what plays alone; with holdVideos it is held until the ban is lifted [BAN-004, BAN-005]', async () => {
     const plays = await seedVideo(api.store, me, { status: 'ready' });
+    // All that the CDN decides by.
+    const state = async (): Promise<unknown> =>
+      (
+        await api.ask(`GET internal:/internal/playback-state/${plays}`, {
+          headers: { 'x-internal-secret': internalSecret },
+        })
+      ).body;
+    const before = await state();
     const ban = async (body: object): Promise<void> => {
       await admin(`POST accounts/${me.accountId}/ban`, body);
       await reconcileBanHolds(api.store);
     };
     await ban({});
     expect(await statusOf(plays)).toBe('ready');
+    expect(await state()).toEqual(before);
     await ban({ holdVideos: true, reason: 'abuse' });
     expect(await statusOf(plays)).toBe('held');
     expect(await reconcileBanHolds(api.store)).toBe(0);
@@ -84,7 +94,7 @@ describe('banning an account', () => {
 });
 
 describe('putting an account on a plan', () => {
-  it('holds from the next request on, and the CDN is told', async () => {
+  it('holds from the next request on, and the CDN is told [ADM-205]', async () => {
     const { status, body } = await admin(`POST accounts/${me.accountId}/plan`, {
       planId: 'free',
       status: 'past_due',
@@ -110,7 +120,7 @@ describe('putting an account on a plan', () => {
 });
 
 describe('what the team reads', () => {
-  it('pages reports, newest first', async () => {
+  it('pages reports, newest first [ADM-207]', async () => {
     const videoId = await seedVideo(api.store, me, { status: 'ready' });
     const file = async (reason: string): Promise<void> => {
       await api.ask(`POST /v1/projects/${me.projectId}/videos/${videoId}/reports`, {
@@ -130,7 +140,7 @@ describe('what the team reads', () => {
     expect(second.nextCursor).toBeNull();
   });
 
-  it('pages encode jobs by their state', async () => {
+  it('pages encode jobs by their state [ADM-208]', async () => {
     await api.store.query(
       `insert into encode_jobs (id, video_id, account_id, state, created_at)
        select 'job_' || n, $1, $2, case when n = 3 then 'failed' else 'running' end, now() + n * interval '1 second'

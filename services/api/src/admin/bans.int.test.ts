@@ -38,7 +38,7 @@ describe('banning a phone number', () => {
 });
 
 describe('banning a device', () => {
-  it('holds until it is lifted, and is on the audit log [ADM-206, ADM-005]', async () => {
+  it('holds until it is lifted, and is on the audit log [ADM-206]', async () => {
     expect((await admin('POST device', { deviceId: 'dev1' })).body).toEqual({ banned: true });
     expect(await isDeviceBanned(api.store, 'dev1')).toBe(true);
     expect((await admin('DELETE device', { deviceId: 'dev1' })).body).toEqual({ banned: false });

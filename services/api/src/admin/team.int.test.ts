@@ -261,7 +261,7 @@ describe('encoding a failed video again', () => {
     return rows[0]?.id ?? '';
   };
 
-  it('starts a new job [VID-113]', async () => {
+  it('starts a new job [VID-113, ADM-208]', async () => {
     const videoId = await seedVideo(api.store, me, { status: 'failed', failureCode: 'encoding_failed' });
     const failed = await jobOf(videoId);
     const answer = await admin(`POST encode-jobs/${failed}/retry`);
