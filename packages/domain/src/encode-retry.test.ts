@@ -26,12 +26,15 @@ describe('decideTrouble', () => {
     });
   });
 
-  it('retries a crash of ffmpeg twice with growing waits, then fails with encoding_failed', () => {
+  it('retries a crash of ffmpeg twice with growing waits, then fails with encoding_failed [VID-013]', () => {
     const decisions = repeat({ kind: 'encoding', message: 'SIGSEGV' }, 10);
     expect(
       decisions.map((decision) => (decision.kind === 'retry' ? decision.afterMs : decision.failure.code)),
     ).toEqual([5_000, 30_000, 'encoding_failed']);
     expect(decisions.at(-1)?.tries.failures).toBe(3);
+    expect(decisions.at(-1)).toMatchObject({
+      failure: { message: expect.stringMatching(/could not be encoded.+upload it again/) as unknown },
+    });
   });
 
   it('sits out our own outages, a minute apart at most, and counts them against nobody', () => {

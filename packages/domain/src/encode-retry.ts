@@ -80,7 +80,7 @@ const giveUp = (tries: TaskTries, what: string): TroubleDecision => ({
   kind: 'fail',
   failure: {
     code: 'encoding_failed',
-    message: `The video could not be encoded: the work ${what}. Its upload seconds were given back; try again or contact support.`,
+    message: `The video could not be encoded: the work ${what}. Its upload seconds were given back; upload it again or contact support.`,
   },
   tries,
 });

@@ -251,7 +251,7 @@ async function overLimit(tx: Transaction, upload: UploadRow, sizeBytes: number):
   const plan = await planOfAccount(tx, upload.accountId);
   const mostBytes = Math.min(plan.maxFileBytes, upload.maxBytes ?? Infinity, largestUploadBytes);
   if (sizeBytes <= mostBytes) return null;
-  return `The file has ${sizeBytes} bytes; on the plan ${plan.name} this upload may have ${mostBytes}. It was removed.`;
+  return `The file has ${sizeBytes} bytes; on the plan ${plan.name} this upload may have ${mostBytes}. It was removed: upload a smaller one.`;
 }
 
 const lostFailure: Failure = {

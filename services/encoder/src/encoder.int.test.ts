@@ -349,6 +349,36 @@ describe('trouble', () => {
     expect(await eventsOf(videoId)).toEqual(['video.ready']);
   });
 
+  it('fails with encoding_failed when each try takes too long [ENC-020]', async () => {
+    const real = createFfmpegProcess();
+    const videoId = await upload(await long());
+    await startEncoder(
+      {},
+      {
+        process: {
+          run: (args, limits, options) =>
+            args.some((arg) => arg.endsWith('360p.mp4'))
+              ? real.run(['-re', ...args], { ...limits, wallMs: 100 }, options)
+              : real.run(args, limits, options),
+        },
+      },
+    );
+    for (const failures of [1, 2]) {
+      await waitFor(async () => (await taskOf(videoId, 'video'))?.failures === failures, {
+        what: `try ${failures} to end`,
+      });
+      await db.query(`update encode_tasks set run_after = now() where video_id = $1 and kind = 'video'`, [
+        videoId,
+      ]);
+    }
+    expect(await settled(videoId)).toMatchObject({ status: 'failed', failureCode: 'encoding_failed' });
+    const { rows } = await db.query<{ message: string }>(
+      `select last_error ->> 'message' as message from encode_tasks where video_id = $1 and kind = 'video'`,
+      [videoId],
+    );
+    expect(rows[0]?.message).toContain('it ran longer than 100 ms');
+  });
+
   it('stops at once when the video is deleted, and leaves no object and no event [VID-117]', async () => {
     const paced = pacedProcess();
     const videoId = await upload(await long());

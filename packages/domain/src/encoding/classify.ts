@@ -8,6 +8,7 @@ const codes: Record<FailureKind, SourceFailureCode> = {
   no_video: 'no_video_track',
   unreadable: 'invalid_file',
   no_decodable_video: 'unsupported_codec',
+  unsupported_audio: 'unsupported_codec',
   corrupt: 'invalid_file',
   unsupported_dimensions: 'invalid_file',
   unsafe_reference: 'invalid_file',
@@ -53,7 +54,7 @@ export function classifyHead(sniffed: Sniffed, contentTypes: readonly string[] =
         ? null
         : failure(
             'content_type_mismatch',
-            `The file is not of the type that the upload was allowed for (${contentTypes.join(', ')}).`,
+            `The file is not of the type that the upload was allowed for (${contentTypes.join(', ')}). Upload one that is.`,
           );
   }
 }
@@ -98,6 +99,12 @@ export function chooseVideo(probe: SourceProbe): ProbedVideo | SourceFailure {
       'The file lists pictures but none of them is in it: it was cut off. Upload it again.',
     );
   }
+  if (probe.audio.length > 0 && probe.audio.every(({ codec }) => codec === null)) {
+    return failure(
+      'unsupported_audio',
+      'The file has nothing but sound in a format that cannot be decoded. Upload a file with a video track.',
+    );
+  }
   const what = probe.audio.length > 0 ? 'sound only' : 'no moving picture';
   return failure('no_video', `The file has ${what}. Upload a file with a video track.`);
 }
@@ -125,13 +132,14 @@ function judge(video: ProbedVideo): ProbedVideo | SourceFailure {
     );
   }
   if (video.sample.frames === 0) {
-    return failure('corrupt', `No picture of the ${video.codec} video can be decoded: the file is damaged.`);
+    const text = `No picture of the ${video.codec} video can be decoded: the file is damaged.`;
+    return failure('corrupt', `${text} Export it again.`);
   }
   if (video.width < 1 || video.height < 1 || Math.max(video.width, video.height) > maxSide) {
     const size = `${video.width} × ${video.height}`;
     return failure(
       'unsupported_dimensions',
-      `Pictures of ${size} are not supported; ${maxSide} is the most.`,
+      `Pictures of ${size} are not supported. Upload it with sides of 1 to ${maxSide} pixels.`,
     );
   }
   return video;

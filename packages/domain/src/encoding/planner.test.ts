@@ -1,10 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { classifyHead, unreadable } from './classify.ts';
 import { audioTaskArgs, soundCopyArgs } from './ffmpeg-args.ts';
 import { createPacketScan } from './packet-scan.ts';
 import { planEncode } from './planner.ts';
 import { buildProbe, readProbeHeader, type SourceProbe } from './probe.ts';
-import { encodeManifest, type EncodeManifest, type SourceContainer, type SourceFailure } from './types.ts';
+import {
+  encodeManifest,
+  type EncodeManifest,
+  failureKinds,
+  type SourceContainer,
+  type SourceFailure,
+} from './types.ts';
 import { wholeEncode } from './work-plan.ts';
 
 type Fields = Record<string, unknown>;
@@ -347,6 +354,38 @@ describe('the verdict on a source', () => {
   ])('%s: %s [ENC-014, ENC-015, ENC-017]', (_, source, expected) => {
     const planned = plan(source);
     expect(planned.ok ? 'ready' : `${planned.code} ${planned.kind}`).toBe(expected);
+  });
+
+  const unknown = { codec_name: undefined };
+  it.each<[string, Source, string]>([
+    ['only sound that nothing decodes', { video: null, audio: [unknown, unknown] }, 'unsupported_codec'],
+    [
+      'such sound and a cover',
+      { video: { disposition: { attached_pic: 1 } }, audio: [unknown] },
+      'unsupported_codec',
+    ],
+    ['such sound beside sound that decodes', { video: null, audio: [unknown, {}] }, 'no_video_track'],
+    ['such sound beside a picture that decodes', { audio: [unknown] }, 'ready'],
+  ])('%s: %s [ENC-016]', (_, source, expected) => {
+    const planned = plan(source);
+    expect(planned.ok ? 'ready' : planned.code).toBe(expected);
+  });
+
+  it('says for every kind in words what was wrong and what to do [VID-013]', () => {
+    const heads = [
+      ...(['empty', 'unknown'] as const).map((kind) => ({ kind })),
+      ...(['image', 'reference'] as const).map((kind) => ({ kind, format: 'X' })),
+      { kind: 'video', container: 'mp4' } as const,
+    ].map((head) => classifyHead(head, ['video/webm']));
+    const sources = [
+      ...[{ video: null }, { video: null, audio: [unknown] }, { video: unknown }],
+      ...[{ frames: { stream_index: 9 } }, { frames: { width: 20_000 } }],
+    ].map(plan);
+    const all = [...heads, ...sources, unreadable('')].filter((verdict) => verdict?.ok === false);
+    expect(all.map(({ kind }) => kind).toSorted()).toEqual(failureKinds.toSorted());
+    for (const { message } of all) {
+      expect(message).toMatch(/^[A-Z].{15,}\. (Upload|Export) .+\.$/);
+    }
   });
 
   it('takes a single picture of a video codec for a video', () => {

@@ -31,6 +31,7 @@ export const failureKinds = [
   'no_video',
   'unreadable',
   'no_decodable_video',
+  'unsupported_audio',
   'corrupt',
   'unsupported_dimensions',
   'unsafe_reference',
