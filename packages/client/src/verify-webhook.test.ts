@@ -1,7 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { createHmac } from 'node:crypto';
-import { describe, expect, it } from '@jest/globals';
-import { verifyWebhook, WebhookVerificationError, type WebhookToVerify } from './verify-webhook.ts';
+import { afterAll, describe, expect, it, jest } from '@jest/globals';
+import { type WebhookToVerify } from './verify-webhook.ts';
+
+const crypto = process.getBuiltinModule('node:crypto');
+// Watched, not replaced; before anything imports it.
+const compared = jest.spyOn(crypto, 'timingSafeEqual');
+const { verifyWebhook, WebhookVerificationError } = await import('./verify-webhook.ts');
+afterAll(() => {
+  compared.mockRestore();
+});
 
 const secret = 'whsec_0Ab-cd_é';
 const at = 1_700_000_000;
@@ -53,6 +60,18 @@ describe('verifyWebhook', () => {
     expect(verifyWebhook(genuine)).toEqual(event);
     expect(verifyWebhook({ ...genuine, body: body.toString('utf8') })).toEqual(event);
   });
+
+  it.each(['0', 'f'])(
+    'compares the whole signature in constant time, also one that ends in %s [SIG-007]',
+    (last) => {
+      compared.mockClear();
+      const signature = genuine.signature?.replace(/.$/, last);
+      codeOf({ signature });
+      const [, v1 = ''] = signature?.split('v1=') ?? [];
+      const expected = Buffer.from(genuine.signature?.slice(-64) ?? '', 'hex');
+      expect(compared.mock.calls).toEqual([[expected, Buffer.from(v1, 'hex')]]);
+    },
+  );
 
   it('gives a test event', () => {
     const { id, createdAt, projectId } = event;
@@ -106,7 +125,7 @@ describe('verifyWebhook', () => {
   });
 
   it('has no use for an empty secret, with which anybody could sign', () => {
-    const signature = `t=${at},v1=${createHmac('sha256', '').update(`${at}.`).update(body).digest('hex')}`;
+    const signature = `t=${at},v1=${crypto.createHmac('sha256', '').update(`${at}.`).update(body).digest('hex')}`;
     expect(() => verifyWebhook({ ...genuine, secret: '', signature })).toThrow(TypeError);
   });
 
