@@ -3,6 +3,7 @@ import { type PlaybackUsageMessage } from '@millrace/contract';
 import { silentLogger } from '@millrace/platform';
 import { createTestDatabase } from '@millrace/testing';
 import { createDatabase, type Database } from './db.ts';
+import { accountUsage } from './account-usage.ts';
 import { correctUsageDrift } from './usage-drift.ts';
 import { countWatchedTime, purgeViews, reconcileWatchLimits, type WatchedTime } from './watched-time.ts';
 
@@ -77,6 +78,18 @@ describe('counting watched time', () => {
     expect((await count(view([0, 1])))?.countedMs).toBe(6_000);
   });
 
+  it('adds up to the millisecond, and is shown in whole minutes that are over [MET-003]', async () => {
+    const watch = (index: number, ms: number): Promise<unknown> =>
+      count(view([], { segments: [{ index, ms }] }));
+    const shown = async (): Promise<number> =>
+      (await db.transaction((tx) => accountUsage(tx, accountId))).usage.watchedMinutes;
+    for (let index = 0; index < 59; index++) await watch(index, 1_001);
+    await watch(59, 940);
+    expect([(await usage()).watchedMs, await shown()]).toEqual([59_999, 0]);
+    await watch(60, 1);
+    expect([(await usage()).watchedMs, await shown()]).toEqual([60_000, 1]);
+  });
+
   it('of an account that is gone counts nothing', async () => {
     accountId = 'acc_gone';
     expect(await count(view([0]))).toBeNull();
@@ -86,7 +99,7 @@ describe('counting watched time', () => {
 describe('the watch limit', () => {
   const limitMs = 5_000 * 60_000;
 
-  it('is told to the CDN by the batch that reaches it, once', async () => {
+  it('is told to the CDN by the batch that reaches it, once [MET-009]', async () => {
     await use(limitMs - 12_000);
     expect((await count(view([0])))?.limitReached).toBe(false);
     expect(await usage()).toMatchObject({ over: false, states: 0 });
@@ -96,7 +109,7 @@ describe('the watch limit', () => {
     expect(await usage()).toMatchObject({ over: true, states: 1 });
   });
 
-  it('marks a paid account too, whose state says that it plays on', async () => {
+  it('marks a paid account too, whose state says that it plays on [MET-010]', async () => {
     await db.query(`update accounts set plan_id = 'starter' where id = $1`, [accountId]);
     await use(50_000 * 60_000);
     await count(view([0]));

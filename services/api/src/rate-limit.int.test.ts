@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type Answer, createTenant, createTestApi, type Tenant, type TestApi } from './testing/test-api.ts';
-import { type ApiConfig } from './config.ts';
+import { type ApiConfig, apiConfig } from './config.ts';
 import { createApi } from './service.ts';
 
 let api: TestApi;
@@ -37,13 +37,38 @@ describe('the limit of requests', () => {
     expect((await api.ask(get, { bearer: me.full })).status).toBe(200);
   });
 
+  it.each([
+    ['/v1', 'v1', 'API_RATE_PER_MINUTE', 1_200],
+    ['/auth', 'auth', 'AUTH_RATE_PER_MINUTE', 60],
+  ] as const)(
+    'of %s is as the contract says unless it is configured [RAT-001, RAT-002]',
+    async (prefix, bucket, setting, most) => {
+      await limited({ [setting]: apiConfig.shape[setting].parse(undefined) });
+      const ask = (): Promise<Answer> => api.ask(`GET ${prefix}/nothing`);
+      await ask();
+      // As if they had been asked: all of them but two.
+      await api.store.query('update rate_windows set hits = $1 where bucket = $2', [most - 2, bucket]);
+      expect(codes([await ask(), await ask(), await ask(), await ask()])).toEqual([404, 404, 429, 429]);
+      const elsewhere = prefix === '/v1' ? '/auth' : '/v1';
+      expect((await api.ask(`GET ${elsewhere}/nothing`)).status).toBe(404);
+    },
+  );
+
   it('counts neither preflights nor what is outside of /v1 [RAT-003]', async () => {
     const me = await limited({ API_RATE_PER_MINUTE: 1 });
     const path = `/v1/projects/${me.projectId}/uploads`;
     const headers = { origin: 'https://a.example', 'access-control-request-method': 'POST' };
     expect(await times(3, () => api.ask(`OPTIONS ${path}`, { headers }))).toEqual([204, 204, 204]);
+    expect(await times(3, () => api.ask('OPTIONS /v1/nothing', { headers }))).toEqual([404, 404, 404]);
     expect(await times(3, () => api.ask('GET /health'))).toEqual([200, 200, 200]);
     expect((await api.ask(`GET /v1/projects/${me.projectId}`, { bearer: me.full })).status).toBe(200);
+  });
+
+  it('counts what cannot be read, and OPTIONS that is no preflight', async () => {
+    await limited({ API_RATE_PER_MINUTE: 2 });
+    expect((await api.ask('GET /v1/%')).status).toBe(400);
+    expect((await api.ask('OPTIONS /v1/nothing')).status).toBe(404);
+    expect((await api.ask('GET /v1/%')).problem.code).toBe('rate_limited');
   });
 
   it('refuses with the headers that let a page read the code [CRS-003, CRS-004]', async () => {

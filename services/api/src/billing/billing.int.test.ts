@@ -17,7 +17,7 @@ const get = async <Body>(path: string): Promise<Body> =>
   (await api.ask<Body>(`GET ${path}`, { cookie: me.cookie })).body;
 
 describe('GET /v1/billing/plan', () => {
-  it('says what the plan allows and what is used, floored from exact sums', async () => {
+  it('says what the plan allows and what is used, floored from exact sums [MET-003]', async () => {
     await api.store.query(
       `update usage set stored_ms = 61_999, upload_ms = 5, watched_ms = 119_999 where account_id = $1`,
       [me.accountId],
@@ -41,17 +41,21 @@ describe('GET /v1/billing/plan', () => {
   });
 
   it.each([
+    [49_990 * 60_000, 0],
     [50_000 * 60_000, 0],
     [50_000 * 60_000 + 59_999, 0],
     [50_003 * 60_000, 3],
-  ])('counts %d ms of watched time on a paid plan as %d minutes over', async (watchedMs, overage) => {
-    me = await createTenant(api, 'starter');
-    await api.store.query('update usage set watched_ms = $2 where account_id = $1', [
-      me.accountId,
-      watchedMs,
-    ]);
-    expect((await get<AccountPlan>('/v1/billing/plan')).usage.overageMinutes).toBe(overage);
-  });
+  ])(
+    'counts %d ms of watched time on a paid plan as %d minutes over [MET-004]',
+    async (watchedMs, overage) => {
+      me = await createTenant(api, 'starter');
+      await api.store.query('update usage set watched_ms = $2 where account_id = $1', [
+        me.accountId,
+        watchedMs,
+      ]);
+      expect((await get<AccountPlan>('/v1/billing/plan')).usage.overageMinutes).toBe(overage);
+    },
+  );
 
   it('shows free’s limits for a canceled account, under its own plan’s name', async () => {
     me = await createTenant(api, 'pro');
