@@ -2,7 +2,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { type Clock, systemClock } from '@millrace/platform';
 import { type Transaction } from '@millrace/store';
 import { idempotently, type IdempotentCall } from './idempotency.ts';
-import { createTenant, createTestApi, type Tenant, type TestApi } from './testing/test-api.ts';
+import { seedVideo } from './testing/seed-video.ts';
+import {
+  type Answer,
+  type Ask,
+  createTenant,
+  createTestApi,
+  type Tenant,
+  type TestApi,
+} from './testing/test-api.ts';
 
 let api: TestApi;
 let tenant: Tenant;
@@ -229,4 +237,55 @@ it.each(['', ' ', 'a\u0000', 'é', 'a\u007f', 'x'.repeat(256)])(
 
 it('takes a key of 255 printable characters [IDK-011]', async () => {
   expect((await send({ key: '~ !'.repeat(85) })).replayed).toBe(false);
+});
+
+describe('over HTTP', () => {
+  const report = async (tenant: Tenant, at = api) => {
+    const videoId = await seedVideo(at.store, tenant);
+    return (ask: Ask = { bearer: tenant.full }) =>
+      at.ask(`POST /v1/projects/${tenant.projectId}/videos/${videoId}/reports`, {
+        ...{ ...ask, body: { reason: 'Spam' }, headers: { 'idempotency-key': 'k' } },
+      });
+  };
+  const outcome = ({ status, problem }: Answer): string =>
+    status < 400 ? String(status) : `${status} ${problem.code}`;
+
+  it('checks credentials and bans on a replay too [IDK-010]', async () => {
+    const file = await report(tenant);
+    expect(outcome(await file())).toBe('201');
+    const replay = await file();
+    expect([outcome(replay), replay.headers.get('idempotency-replayed')]).toEqual(['201', 'true']);
+    expect(outcome(await file({ bearer: `${tenant.full}x` }))).toBe('401 unauthorized');
+    expect(outcome(await file({ bearer: tenant.playback }))).toBe('403 insufficient_scope');
+    await api.operator.banAccount({ accountId: tenant.accountId, banned: true });
+    expect(outcome(await file())).toBe('403 account_banned');
+    await api.operator.banAccount({ accountId: tenant.accountId, banned: false });
+    await api.store.query('update api_keys set revoked_at = now() where project_id = $1', [tenant.projectId]);
+    expect(outcome(await file())).toBe('401 unauthorized');
+  });
+
+  it('counts a replay as a request [IDK-010]', async () => {
+    const limited = await createTestApi({ config: { API_RATE_PER_MINUTE: 2 } });
+    try {
+      // To the start of a window, which no test then leaves by itself.
+      limited.travel(60_000 - (limited.now().getTime() % 60_000));
+      const file = await report(await createTenant(limited), limited);
+      const outcomes = [outcome(await file()), outcome(await file()), outcome(await file())];
+      expect(outcomes).toEqual(['201', '201', '429 rate_limited']);
+    } finally {
+      await limited.close();
+    }
+  });
+
+  it('ignores a key on a route that takes none, whatever it looks like [IDK-012]', async () => {
+    const endpoint = (key: string): Promise<Answer<{ id: string }>> =>
+      api.ask<{ id: string }>(`POST /v1/projects/${tenant.projectId}/webhook-endpoints`, {
+        bearer: tenant.full,
+        body: { url: 'https://hooks.example.com/in', events: ['video.ready'] },
+        headers: { 'idempotency-key': key },
+      });
+    const [first, second, odd] = [await endpoint('k'), await endpoint('k'), await endpoint('x'.repeat(300))];
+    expect([first, second, odd].map(outcome)).toEqual(['201', '201', '201']);
+    expect(new Set([first, second, odd].map(({ body }) => body.id)).size).toBe(3);
+  });
 });

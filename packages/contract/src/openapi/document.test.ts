@@ -7,7 +7,15 @@ interface Operation {
   operationId: string;
   security: unknown[];
   parameters?: { name: string; in: string; required?: boolean; schema: Record<string, unknown> }[];
+  requestBody?: { content: Record<string, unknown> };
   responses: Record<string, { description: string; headers: object; content?: Record<string, unknown> }>;
+}
+/** As much of a JSON schema as is looked at here. */
+interface Schema {
+  properties?: Record<string, Schema>;
+  anyOf?: Schema[];
+  enum?: string[];
+  const?: string;
 }
 const document = openApiDocument({ apiUrl: 'https://api.test', docsUrl: 'https://docs.test' });
 const paths = document['paths'] as Record<string, Record<string, Operation>>;
@@ -82,5 +90,78 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(responses[201]?.headers ?? {})).toEqual(['X-Request-Id']);
     expect(Object.keys(responses[429]?.headers ?? {})).toEqual(['X-Request-Id', 'Retry-After']);
     expect(Object.keys(responses[404]?.content ?? {})).toEqual(['application/problem+json']);
+  });
+
+  it('has JSON bodies, but for pages, scripts, redirects, captions and what payment providers sign [CNV-020]', () => {
+    const types = ({ requestBody, responses }: Operation): Record<string, string[]> => {
+      const answers = Object.entries(responses).map(([status, { content = {} }]) => [
+        status,
+        ...Object.keys(content),
+      ]);
+      return {
+        asks: Object.keys(requestBody?.content ?? {}),
+        answers: answers.flatMap(([status = '', ...named]) => (status < '400' ? named : [])),
+        refusals: [...new Set(answers.flatMap(([status = '', ...named]) => (status < '400' ? [] : named)))],
+      };
+    };
+    const isJson = ({ asks = [], answers = [], refusals }: Record<string, string[]>): boolean =>
+      [...asks, ...answers].every((type) => type === 'application/json') &&
+      refusals?.join() === 'application/problem+json';
+    const others = operations.filter((each) => !isJson(types(each)));
+    expect(Object.fromEntries(others.map((each) => [each.operationId, types(each)]))).toEqual({
+      getDocs: { asks: [], answers: ['text/html'], refusals: ['application/problem+json'] },
+      getDocsScript: { asks: [], answers: ['text/javascript'], refusals: ['application/problem+json'] },
+      getErrorPage: { asks: [], answers: ['text/html'], refusals: ['application/problem+json'] },
+      putCaptions: { asks: ['*/*'], answers: ['application/json'], refusals: ['application/problem+json'] },
+      billingCallback: {
+        ...{ asks: ['*/*'], answers: ['application/json'] },
+        refusals: ['application/problem+json'],
+      },
+      startSignIn: { asks: [], answers: [], refusals: ['application/problem+json', 'text/html'] },
+      finishSignIn: { asks: [], answers: [], refusals: ['application/problem+json', 'text/html'] },
+    });
+  });
+
+  it('names every field and parameter in camelCase [CNV-004]', () => {
+    const names = new Set<string>();
+    const look = (value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return;
+      const { properties, in: place, name } = value as Schema & { in?: string; name?: string };
+      if (typeof properties === 'object') for (const field of Object.keys(properties)) names.add(field);
+      if (place === 'query' || place === 'path') names.add(name ?? '');
+      for (const inner of Object.values(value)) look(inner);
+    };
+    look(document);
+    expect(names.size).toBeGreaterThan(80);
+    // As OpenID Connect calls it.
+    names.delete('error_description');
+    expect([...names].filter((name) => !/^[a-z][a-z0-9]*([A-Z][a-z0-9]*)*$/.test(name))).toEqual([]);
+  });
+
+  it('takes an Idempotency-Key for upload start and report filing alone [IDK-012]', () => {
+    const takers = operations.filter(({ parameters = [] }) =>
+      parameters.some(({ name }) => name === 'Idempotency-Key'),
+    );
+    expect(takers.map(({ operationId }) => operationId).sort()).toEqual(['createReport', 'startUpload']);
+  });
+
+  it.each([
+    ['Video', 'status', 'uploading processing ready failed held'],
+    [
+      'Video',
+      'failure.code',
+      'unsupported_codec invalid_file no_video_track plan_limit_reached encoding_failed',
+    ],
+    ['Video', 'accessMode', 'protected'],
+    ['User', 'role', 'owner member'],
+    ['Account', 'planStatus', 'active pilot past_due canceled'],
+    ['AccountPlan', 'status', 'active pilot past_due canceled'],
+  ])('says that of %s the %s is one of: %s [VID-003, VID-012, VID-016]', (resource, path, values) => {
+    const { schemas } = document['components'] as { schemas: Record<string, Schema> };
+    const field = path.split('.').reduce<Schema | undefined>((schema, name) => {
+      const shape = schema?.anyOf?.find(({ properties }) => properties !== undefined) ?? schema;
+      return shape?.properties?.[name];
+    }, schemas[resource]);
+    expect((field?.enum ?? [field?.const]).join(' ')).toBe(values);
   });
 });

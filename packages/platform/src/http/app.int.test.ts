@@ -195,6 +195,15 @@ describe('routing', () => {
     },
   );
 
+  it.each(['text/html', 'application/xml', 'application/json;q=0', '*/*;q=0', 'image/', ',;'])(
+    'answers JSON, and problems as such, whatever Accept says: %s [CNV-027]',
+    async (accept) => {
+      const answer = await ask(things, { headers: { accept } });
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json']);
+      expectProblem(await ask('/v1/nothing', { headers: { accept } }), 404, 'not_found');
+    },
+  );
+
   it('answers 404 to methods that fetch cannot send', async () => {
     for (const method of ['TRACE', 'PROPFIND']) {
       const answer = await exchange(`${method} ${things} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
