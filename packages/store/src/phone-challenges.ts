@@ -3,7 +3,6 @@ import { newId } from '@millrace/domain';
 import { type AccountRow, findAccount } from './accounts.ts';
 import { isPhoneBanned } from './bans.ts';
 import { type Database, type Transaction } from './db.ts';
-import { count } from './plans.ts';
 
 /** Of an account, and of a number (contract "Limits"). */
 const codesPerHour = 5;
@@ -40,19 +39,15 @@ export async function reserveChallenge(
     await lockAccount(tx, accountId);
     await lockNumber(tx, phoneHashes);
     if (await isPhoneBanned(tx, phoneHashes)) throw new ProblemError('banned');
-    const ofAccount = await count(
-      tx,
-      'select count(*) from phone_challenges where account_id = $1 and created_at > $2',
-      [accountId, since],
-    );
-    const ofNumber = await count(
-      tx,
-      'select count(*) from phone_challenges where phone_hash = any($1::bytea[]) and created_at > $2',
-      [phoneHashes, since],
-    );
-    if (ofAccount >= codesPerHour || ofNumber >= codesPerHour) {
+    const ofAccount = await sentSince(tx, 'account_id = $2', [since, accountId]);
+    const ofNumber = await sentSince(tx, 'phone_hash = any($2::bytea[])', [since, phoneHashes]);
+    const full = [ofAccount, ofNumber].filter((sent) => sent.length >= codesPerHour);
+    if (full.length > 0) {
+      // The oldest has to leave the hour, for the account and for the number.
+      const oldest = Math.max(...full.map(([first]) => first?.getTime() ?? 0));
       throw new ProblemError('phone_rate_limited', {
         detail: `At most ${codesPerHour} codes an hour are sent for an account and for a number.`,
+        retryAfter: (oldest + hourMs - now.getTime()) / 1000,
       });
     }
     // What no limit counts any more and no code opens.
@@ -67,6 +62,15 @@ export async function reserveChallenge(
     );
     return { id, expiresAt };
   });
+}
+
+/** When the codes of an account or a number were sent, the oldest first; `where` begins at `$2`. */
+async function sentSince(tx: Transaction, where: string, values: readonly unknown[]): Promise<Date[]> {
+  const { rows } = await tx.query<{ at: Date }>(
+    `select created_at as at from phone_challenges where created_at > $1 and ${where} order by created_at`,
+    values,
+  );
+  return rows.map(({ at }) => at);
 }
 
 /** The message is out: the challenge is the account's only open one from now on. */

@@ -26,7 +26,7 @@ const GiB = 1024 ** 3;
 const hour = 3_600;
 
 describe('the plans that every installation begins with', () => {
-  it('have prices in halalas, but Free none [LIM-001]', async () => {
+  it('have prices in halalas, but Free none [LIM-001, PLN-007]', async () => {
     expect(await columns('name', 'price_amount')).toEqual([
       ['Free', 'Starter', 'Pro', 'Agency'],
       [null, 9_900, 29_900, 99_900],

@@ -161,7 +161,7 @@ describe('a twin of one that does not end', () => {
     };
   };
 
-  it('waits 30 seconds at most, and then is told to come back [IDK-006]', async () => {
+  it('waits 30 seconds at most, and then is told to come back [IDK-006, IDK-013]', async () => {
     const hanging = hang();
     const impatient: Clock = {
       now: api.now,

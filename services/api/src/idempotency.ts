@@ -72,7 +72,7 @@ export async function idempotently<Kept, Answer>(
 }
 
 /** The key, or null without one. @throws ProblemError `invalid_request` for an empty, long or unprintable one */
-function idempotencyKeyOf(headers: IncomingHttpHeaders): string | null {
+export function idempotencyKeyOf(headers: IncomingHttpHeaders): string | null {
   const key = headers['idempotency-key'];
   if (key === undefined) return null;
   if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key;

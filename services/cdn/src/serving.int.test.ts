@@ -124,11 +124,11 @@ describe('headers', () => {
     expect([head.status, head.headers['content-length']]).toEqual([200, String(sample.segmentBytes)]);
   });
 
-  it('names the request, a new one each time', async () => {
-    const ids = await Promise.all(
-      [1, 2, 3].map(async () => (await harness.ask('master.m3u8')).headers['x-request-id']),
-    );
-    expect(new Set(ids).size).toBe(3);
+  it('names the request, a new one each time, and a refused one too [CNV-028]', async () => {
+    const asked = ['master.m3u8', 'master.m3u8', 'poster.jpg', 'nothing'].map((path) => harness.ask(path));
+    const ids = (await Promise.all(asked)).map(({ headers }) => String(headers['x-request-id']));
+    expect(ids.filter((id) => /^req_[A-Za-z0-9]{22}$/.test(id))).toHaveLength(4);
+    expect(new Set(ids).size).toBe(4);
   });
 });
 

@@ -430,7 +430,7 @@ describe('failures', () => {
     expect((await ask(things)).headers.get('www-authenticate')).toBe('Bearer');
   });
 
-  it('translates the errors of ports [ERR-007]', async () => {
+  it('translates the errors of ports [ERR-007, ERR-010]', async () => {
     handle = () => Promise.reject(new PortDownError('host 10.0.0.1'));
     const answer = await postJson({ name: 'a' });
     expectProblem(answer, 503, 'service_unavailable');

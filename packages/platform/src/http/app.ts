@@ -6,13 +6,13 @@ import {
   type RouteDefinition,
 } from '@millrace/contract';
 import express, { type NextFunction, type Request, type Response } from 'express';
-import { type IncomingMessage, type RequestListener } from 'node:http';
+import { type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type Logger } from '../logger.ts';
 import { type Metrics } from '../metrics.ts';
 import { problemFor, sendJson, sendProblem, sendText } from './answer.ts';
 import { type Call, type ErrorTranslator, type Guard } from './call.ts';
-import { corsFor, type CorsOptions } from './cors.ts';
+import { corsFor, type CorsOptions, isPreflight } from './cors.ts';
 import { discardRest } from './discard.ts';
 import { checkMediaType, ClientGoneError, hasBody, readBytes, readJson } from './json-body.ts';
 import { observeRequests } from './observe.ts';
@@ -37,6 +37,8 @@ export interface HttpAppOptions {
   checkAnswers?: boolean;
   /** Files that are served as they are, below a path. */
   assets?: { path: string; folder: string };
+  /** Pages beside the routes. */
+  site?: Site;
   /** How long a handler may take, in milliseconds, before its caller is told to come back; 60 s unless told. */
   deadlineMs?: number;
   logger: Logger;
@@ -44,6 +46,13 @@ export interface HttpAppOptions {
 }
 
 const defaultDeadlineMs = 60_000;
+
+/** Answers what lies below a path that no route has; `next` for what it does not know. */
+export interface Site {
+  path: string;
+  /** The address is seen without the path before it. */
+  handler: (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
+}
 
 /** What the first step of a request finds out and the later ones need. */
 interface RequestState {
@@ -65,6 +74,9 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
   app.enable('case sensitive routing').enable('strict routing');
   const states = new WeakMap<Request, RequestState>();
   const observe = observeRequests(options.metrics);
+  const limit = async (request: Request, path: string): Promise<void> => {
+    if (!isPreflight(request)) await options.limitRate?.(request, path);
+  };
 
   app.use((request, response, next) => {
     const requestId = options.newRequestId();
@@ -73,7 +85,13 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
     response.setHeader('X-Request-Id', requestId);
     response.setHeader('Cache-Control', 'no-store');
     response.setHeader('X-Content-Type-Options', 'nosniff');
-    states.set(request, { requestId, log, ...parseTarget(request.originalUrl) });
+    try {
+      states.set(request, { requestId, log, ...parseTarget(request.originalUrl) });
+    } catch (error) {
+      // What cannot be read counts all the same.
+      limit(request, request.originalUrl).then(() => next(error), next);
+      return;
+    }
     next();
   });
 
@@ -107,8 +125,9 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
     const { path, folder } = options.assets;
     app.use(path, express.static(folder, { index: false, redirect: false, maxAge: '1d' }));
   }
+  if (options.site !== undefined) app.use(options.site.path, options.site.handler);
   app.use(async (request) => {
-    await options.limitRate?.(request, required(states.get(request)).path);
+    await limit(request, required(states.get(request)).path);
     throw new ProblemError('not_found');
   });
   // Express knows an error handler by its four parameters.

@@ -10,6 +10,10 @@ const requestHeaders = 'authorization, content-type, idempotency-key';
 const exposedHeaders = 'Retry-After, X-Request-Id';
 const preflightSeconds = '600';
 
+/** Whether a browser asks what it may send (Fetch standard); such requests are never counted (contract RAT-003). */
+export const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+
 /**
  * Answers for one path: which browsers may call and read it (contract "Browsers on other origins"). Headers go on every answer,
  * refusals too, so that a page sees the code.

@@ -64,7 +64,7 @@ describe('what never becomes a request', () => {
       400,
     ],
     ['headers without end', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
-  ])('%s is answered as a problem', async (_what, bytes, status) => {
+  ])('%s is answered as a problem [ERR-009, ERR-010]', async (_what, bytes, status) => {
     const { port } = await serve(ok);
     const answer = await dial(port, bytes).closed;
     expect(answer.startsWith(`HTTP/1.1 ${status} `)).toBe(true);
@@ -77,7 +77,7 @@ describe('what never becomes a request', () => {
   it.each([
     ['headers', 'GET / HTTP/1.1\r\nHost: x\r\n'],
     ['a body', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc'],
-  ])('%s that come too slowly end with 408', async (_what, bytes) => {
+  ])('%s that come too slowly end with 408 [ERR-009]', async (_what, bytes) => {
     const waiting: RequestListener = (incoming, response) => {
       incoming
         .on('error', () => response.destroy())
@@ -85,7 +85,9 @@ describe('what never becomes a request', () => {
         .resume();
     };
     const { port } = await serve(waiting, { headersTimeoutMs: 150, requestTimeoutMs: 200 });
-    expect(await dial(port, bytes).closed).toMatch(/^HTTP\/1\.1 408 /);
+    const answer = await dial(port, bytes).closed;
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+    expect(answer).toContain('"code":"invalid_request"');
   });
 });
 

@@ -61,13 +61,14 @@ describe('create', () => {
   it.each([
     [{ scope: 'full' }, 'name'],
     [{ name: '' }, 'name'],
+    [{ name: 'x'.repeat(101) }, 'name'],
     [{ name: 'a', scope: 'admin' }, 'scope'],
     [{ name: 'a', expiresAt: '2020-01-01T00:00:00Z' }, 'expiresAt'],
     [{ name: 'a', expiresAt: 'tomorrow' }, 'expiresAt'],
     [{ name: 'a', expiresAt: '2999-02-30T00:00:00Z' }, 'expiresAt'],
     [{ name: 'a', expiresAt: 32503680000 }, 'expiresAt'],
     [{ name: 'a', value: 'svk_x' }, 'value'],
-  ])('%j is 400 naming %s [KEY-203]', async (body, at) => {
+  ])('%j is 400 naming %s [KEY-203, KEY-208]', async (body, at) => {
     const { status, problem } = await create(body);
     expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([400, 'invalid_request', at]);
   });

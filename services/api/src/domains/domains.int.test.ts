@@ -92,7 +92,7 @@ describe('add', () => {
     expect(outcome(await add(mine, domain.hostname))).toBe('409 hostname_taken');
   });
 
-  it('takes at most 100 names that are not verified, and lists them all [PAG-007]', async () => {
+  it('takes at most 100 names that are not verified, and lists them all [PAG-007, DOM-215]', async () => {
     const tenant = await createTenant(api);
     await api.store.query(
       `insert into domains (id, project_id, account_id, hostname, challenge, created_at)

@@ -83,6 +83,19 @@ describe('start', () => {
     expect((await start({ phone: freshNumber() })).status).toBe(200);
   });
 
+  it('says when a code can be sent again [PHN-220]', async () => {
+    const phone = freshNumber();
+    await start({ phone });
+    api.travel(20 * minute);
+    await times(4, () => start({ phone }));
+    const refused = await start({ phone });
+    expect(codeOf(refused)).toBe('429 phone_rate_limited');
+    const seconds = Number(refused.headers.get('retry-after'));
+    expect([seconds > 2_340, seconds <= 2_400]).toEqual([true, true]);
+    api.travel(seconds * 1_000);
+    expect((await start({ phone })).status).toBe(200);
+  });
+
   it('sends 5 codes an hour to a number, from all accounts at once [PHN-209]', async () => {
     const phone = freshNumber();
     const tenants = await times(12, () => createTenant(api));

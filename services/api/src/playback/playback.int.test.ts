@@ -253,7 +253,7 @@ describe('a preview token', () => {
     },
   );
 
-  it('is not made of a held or deleted video, nor where the free minutes are used up [PVT-206]', async () => {
+  it('is not made of a held or deleted video, nor where the free minutes are used up [PVT-206, PVT-208]', async () => {
     const videoId = await seedVideo(api.store, me);
     const hold = `internal:/admin/videos/${videoId}/hold`;
     await api.ask(`POST ${hold}`, { bearer: adminToken, body: {} });

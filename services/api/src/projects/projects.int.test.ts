@@ -191,7 +191,7 @@ describe('update', () => {
     expect([status, problem.errors?.[0]?.path]).toEqual([400, path]);
   });
 
-  it('brands with white label only; after a downgrade it shows the service’s own until the plan is back [PRJ-206, PRJ-002]', async () => {
+  it('brands with white label only; after a downgrade it shows the service’s own until the plan is back [PRJ-206, PRJ-002, PRJ-005]', async () => {
     const free = await createTenant(api, 'free');
     expect((await patch(free, { name: 'x', branding: {} })).problem.code).toBe('plan_limit_reached');
     expect((await patch(free, { name: 'x' })).status).toBe(200);

@@ -156,6 +156,19 @@ describe('an upload token', () => {
     expect(await rowsOf(bench, me)).toEqual(oneUpload);
   });
 
+  it('tells repeats by itself, whatever the Idempotency-Key [UPT-229]', async () => {
+    const withKey = async (token: string, key: string): Promise<Answer<Upload>> =>
+      begin(token, {}, { ...from(), 'idempotency-key': key });
+    const [mine, theirs] = [await tokenOf(), await tokenOf()];
+    const [first, other] = [await withKey(mine, 'k'), await withKey(theirs, 'k')];
+    expect([first.status, other.status, other.body.id === first.body.id]).toEqual([201, 201, false]);
+    const repeats = [await withKey(mine, 'k'), await withKey(mine, 'another'), await begin(mine)];
+    expect(repeats.map(({ body }) => body.id)).toEqual(repeats.map(() => first.body.id));
+    const replayed = [first, other, ...repeats].map(({ headers }) => headers.get('idempotency-replayed'));
+    expect(replayed).toEqual([null, null, 'true', 'true', 'true']);
+    expect(refusal(await withKey(mine, 'x'.repeat(256)))).toEqual([400, 'invalid_request']);
+  });
+
   it('spent ten times at once starts one upload [UPT-215]', async () => {
     const token = await tokenOf();
     const answers = await Promise.all(Array.from({ length: 10 }, () => begin(token)));

@@ -22,7 +22,7 @@ export const uploadHandlers = (deps: FeatureDeps): UploadHandlers => ({
     const { accountId } = caller;
     const input = { accountId, projectId: project.id, plan, body };
     if (caller.kind === 'upload_token')
-      return startWithToken(deps, { ...input, claims: caller.claims, json: call.json });
+      return startWithToken(deps, { ...input, claims: caller.claims, call });
     return idempotently(
       deps,
       { accountId, call: { ...call, method: 'POST' }, status: 201 },

@@ -2,27 +2,34 @@ import { fieldProblem, ProblemError, type Upload } from '@millrace/contract';
 import { type UploadClaims } from '@millrace/domain';
 import { findUploadOfToken, findVideo, type UploadRow, videoResource } from '@millrace/store';
 import { type FeatureDeps } from '../deps.ts';
-import { hashOfJson } from '../idempotency.ts';
+import { hashOfJson, type IdempotentCall, idempotencyKeyOf } from '../idempotency.ts';
 import { presignParts } from './parts.ts';
 import { type StartInput, startUpload, TokenSpentError, uploadResource } from './start.ts';
 
+type TokenCall = Pick<IdempotentCall, 'headers' | 'json' | 'setHeader'>;
+
 /**
  * Starts the one upload of an upload token. The first success spends it; the same body again gets the same
- * upload while that is open (contract UPT-215 to UPT-218).
+ * upload while that is open (contract UPT-215 to UPT-218). The token itself is what tells repeats: an
+ * `Idempotency-Key` that another browser sent as well must not lead to that one's upload (contract UPT-229).
  *
  * @throws ProblemError `unauthorized` when it was spent with another body, `upload_closed`, `invalid_request`
- *   for a content type and `plan_limit_reached` for a size that the token does not allow, and what `startUpload`
- *   throws
+ *   for a content type or an `Idempotency-Key` and `plan_limit_reached` for a size that the token does not allow,
+ *   and what `startUpload` throws
  */
 export async function startWithToken(
   deps: FeatureDeps,
-  { claims, json, ...input }: StartInput & { claims: UploadClaims; json: unknown },
+  { claims, call, ...input }: StartInput & { claims: UploadClaims; call: TokenCall },
 ): Promise<Upload> {
   const { tokenId, maxSizeBytes: maxBytes, contentType, title } = claims;
-  const bodyHash = hashOfJson(json);
+  const bodyHash = hashOfJson(call.json);
+  idempotencyKeyOf(call.headers);
   const again = async (): Promise<Upload | null> => {
     const upload = await findUploadOfToken(deps.store, tokenId);
-    return upload === null ? null : sameUpload(deps, upload, bodyHash);
+    if (upload === null) return null;
+    const same = await sameUpload(deps, upload, bodyHash);
+    call.setHeader('Idempotency-Replayed', 'true');
+    return same;
   };
   const earlier = await again();
   if (earlier !== null) return earlier;

@@ -65,6 +65,13 @@ describe('getting a video', () => {
     });
   });
 
+  it.each(['uploading', 'processing'] as const)('plays nothing in %s [VID-006]', async (status) => {
+    const videoId = await seedVideo(api.store, me, { status });
+    await api.store.query(`update videos set qualities = '{720p}' where id = $1`, [videoId]);
+    const { body } = await get(videoId);
+    expect(body).toMatchObject({ status, qualities: [], failure: null });
+  });
+
   it('says why a video failed [VID-011, VID-006, CNV-005]', async () => {
     const { body } = await get(await seedVideo(api.store, me, { status: 'failed' }));
     expect(body).toMatchObject({
@@ -242,14 +249,16 @@ describe('changing a video', () => {
     expect((await get(videoId)).body).toEqual({ ...before, title: 'New', updatedAt: seen.at(-1) });
   });
 
-  it('keeps the poster’s moment for the encoder', async () => {
+  it('keeps the poster’s moment for the encoder, or leaves it the choice [VID-211]', async () => {
     const videoId = await seedVideo(api.store, me);
-    await patch(videoId, { posterAtSeconds: 10 });
-    const { rows } = await api.store.query<{ at: number | null }>(
-      'select poster_at_seconds as at from videos where id = $1',
-      [videoId],
-    );
-    expect(rows).toEqual([{ at: 10 }]);
+    for (const posterAtSeconds of [10, null]) {
+      await patch(videoId, { posterAtSeconds });
+      const { rows } = await api.store.query<{ at: number | null }>(
+        'select poster_at_seconds as at from videos where id = $1',
+        [videoId],
+      );
+      expect(rows).toEqual([{ at: posterAtSeconds }]);
+    }
   });
 
   it('tells the CDN of a new title, with the version that the record has', async () => {
@@ -279,7 +288,7 @@ describe('changing a video', () => {
     [{ posterAtSeconds: '1' }, 'posterAtSeconds'],
     [{ posterAtSeconds: 10.5 }, 'posterAtSeconds'],
     [{ status: 'ready' }, 'status'],
-  ])('refuses %j with 400 and names the field [VID-002]', async (body, path) => {
+  ])('refuses %j with 400 and names the field [VID-002, VID-211]', async (body, path) => {
     const videoId = await seedVideo(api.store, me);
     const { status, problem } = await patch(videoId, body);
     expect([status, problem.code]).toEqual([400, 'invalid_request']);
