@@ -70,7 +70,7 @@ const start = (): Promise<Answer<PhoneChallenge>> =>
 const stored = async (): Promise<number> => (await api.store.query('select from phone_challenges')).rowCount;
 
 describe('a code by Twilio', () => {
-  it('is asked for as documented, within the call, and not told in the answer [PHN-003, PHN-207]', async () => {
+  it('is asked for as documented, within the call, and not told in the answer [PHN-003, PHN-207, CNV-006]', async () => {
     const { status, body } = await start();
     expect(status).toBe(200);
     expect(body).not.toHaveProperty('testCode');
