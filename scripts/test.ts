@@ -27,6 +27,7 @@ const checks: [name: string, command: string, args: string[]][] = [
   ['format', bin('prettier'), ['--check', '--log-level', 'warn', '.']],
   ['types', bin('tsc'), ['-p', '.']],
   ['browser types', bin('tsc'), ['-p', 'packages/player/src/browser']],
+  ['console types', bin('tsc'), ['-p', 'embedded/src/dev/console/browser']],
   ['lint', bin('eslint'), ['.']],
   ['import rules', bin('depcruise'), ['--config', '.dependency-cruiser.cjs', ...folders]],
   ['dead code', bin('knip'), []],

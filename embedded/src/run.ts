@@ -33,6 +33,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     logger = createLogger({ service: 'embedded', level: config.LOG_LEVEL });
     const embedded = await startEmbedded({ ...flags, config, env, logger, signal: stopping });
     process.stderr.write(`millrace is ready: API ${embedded.ready.api}, CDN ${embedded.ready.cdn}\n`);
+    if (embedded.consoleUrl !== null) process.stderr.write(`development console: ${embedded.consoleUrl}\n`);
     return await untilStopped(embedded, stopping, logger);
   } catch (error) {
     if (stopping.aborted) return 0;

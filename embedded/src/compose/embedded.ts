@@ -8,7 +8,7 @@ import { writeJsonFile } from '../data-folder/json-file.ts';
 import { choosePorts } from '../data-folder/ports.ts';
 import { removeRunFile, writeRunFile } from '../data-folder/run-file.ts';
 import { loadSecrets, type Secrets } from '../data-folder/secrets.ts';
-import { startDevDns } from '../dev/dev-zone.ts';
+import { type Development } from '../dev/development.ts';
 import { startPostgres } from '../postgres/index.ts';
 import { openRecord } from './record.ts';
 import { createServiceSet } from './service-set.ts';
@@ -36,6 +36,8 @@ interface ReadyFile {
 
 export interface Embedded {
   ready: ReadyFile;
+  /** Where the development console is; null without `--dev`. */
+  consoleUrl: string | null;
   /** Resolves when the database ended by itself: nothing works without it. */
   databaseGone: Promise<void>;
   stop(): Promise<void>;
@@ -102,15 +104,16 @@ async function start(options: EmbeddedOptions, undo: Undo): Promise<Embedded> {
     api: config.API_URL ?? urlOf(ports.api),
     cdn: config.CDN_URL ?? urlOf(ports.cdn),
     docs: config.DOCS_URL ?? urlOf(ports.api),
+    upload: config.UPLOAD_URL ?? urlOf(ports.upload),
   };
-  const objects = await openObjects(options, { secrets, port: ports.upload }, undo);
-  const dns = options.dev ? await startDevDns(dataDir, host) : undefined;
-  undo.add(() => dns?.close());
+  const objects = await openObjects(options, { secrets, port: ports.upload, url: urls.upload }, undo);
+  const development = options.dev ? await develop(options, urls) : undefined;
+  undo.add(() => development?.close());
 
   const set = createServiceSet({
     ...{ config, env: options.env, dataDir, secrets, ports, urls, record, objects },
     connectionString: postgres.connectionString,
-    dns: dns?.address,
+    development,
   });
   undo.add(() => set.closeOps());
   const ops = await set.listenOps();
@@ -122,23 +125,37 @@ async function start(options: EmbeddedOptions, undo: Undo): Promise<Embedded> {
     cdn: urls.cdn,
     admin: urlOf(ports.internal),
     ops,
-    dns: dns?.address ?? null,
+    dns: development?.dns ?? null,
     adminToken: options.dev ? secrets.adminToken : null,
   };
   announce(options, { ready, connectionString: postgres.connectionString }, undo);
-  return { ready, databaseGone: postgres.exited, stop: () => undo.run() };
+  return {
+    ready,
+    consoleUrl: development?.consoleUrl ?? null,
+    databaseGone: postgres.exited,
+    stop: () => undo.run(),
+  };
+}
+
+/** Loaded here alone: a start without `--dev` has none of it. */
+async function develop(
+  { dataDir, config, env, logger }: EmbeddedOptions,
+  urls: { api: string; cdn: string; upload: string },
+): Promise<Development> {
+  const { startDevelopment } = await import('../dev/development.ts');
+  return startDevelopment({ dataDir, host: config.MILLRACE_HOST, urls, env, logger });
 }
 
 async function openObjects(
   { dataDir, config, logger }: EmbeddedOptions,
-  { secrets, port }: { secrets: Secrets; port: number },
+  { secrets, port, url }: { secrets: Secrets; port: number; url: string },
   undo: Undo,
 ): Promise<FolderObjectStore> {
   // Videos are nobody else's to read, whatever the mode of the folders above.
   mkdirSync(join(dataDir, 'objects'), { recursive: true, mode: 0o700 });
   const objects = await createFolderObjectStore({
     root: join(dataDir, 'objects'),
-    publicUrl: config.UPLOAD_URL ?? `http://${config.MILLRACE_HOST}:${port}`,
+    publicUrl: url,
     keys: parseKeySet(secrets.uploadUrlKeys),
     clock: systemClock,
     logger,

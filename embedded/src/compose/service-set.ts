@@ -18,6 +18,7 @@ import { createReconciler, reconcilerConfig } from '@millrace/reconciler';
 import { createWebhooks, webhooksConfig } from '@millrace/webhooks';
 import { type EmbeddedConfig } from '../config.ts';
 import { type Secrets } from '../data-folder/secrets.ts';
+import { type Development } from '../dev/development.ts';
 import { type OpenRecord } from './record.ts';
 
 /** What the services of one process share. */
@@ -31,8 +32,8 @@ export interface ServiceSetDeps {
   connectionString: string;
   record: OpenRecord;
   objects: FolderObjectStore;
-  /** `host:port` of the development DNS server. */
-  dns: string | undefined;
+  /** What `--dev` adds. */
+  development: Development | undefined;
 }
 
 export interface ServiceSet {
@@ -67,7 +68,11 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
     webhooks: parts('webhooks'),
   };
 
-  const api = createApi({ ...shared, ...own.api, config: loadConfig(apiConfig, env) });
+  const site = deps.development?.site;
+  const api = createApi({
+    ...{ ...shared, ...own.api, config: loadConfig(apiConfig, env) },
+    ...(site === undefined ? {} : { site }),
+  });
   const cdn = createCdn({
     ...shared,
     ...own.cdn,
@@ -123,7 +128,7 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
   };
 
   /** The environment with what the data folder decides put in. */
-  function settings({ dataDir, dns }: ServiceSetDeps): NodeJS.ProcessEnv {
+  function settings({ dataDir, development }: ServiceSetDeps): NodeJS.ProcessEnv {
     return {
       ENCODER_LEASE_MS: String(encoderLeaseMs),
       ENCODER_SCRATCH_DIR: join(dataDir, 'scratch'),
@@ -147,14 +152,7 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
       PHONE_KEYS: secrets.phoneKeys,
       ADMIN_TOKEN: secrets.adminToken,
       INTERNAL_SECRET: secrets.internalSecret,
-      // Development: names are the local server's, webhooks may come to this machine, and codes come in answers.
-      ...(dns === undefined
-        ? {}
-        : {
-            DNS_SERVERS: dns,
-            WEBHOOKS_ALLOW_LOOPBACK: 'true',
-            SMS_PROVIDER: deps.env['SMS_PROVIDER'] ?? 'log',
-          }),
+      ...development?.settings,
     };
   }
 }

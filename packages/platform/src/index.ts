@@ -16,7 +16,7 @@ export { type Loop, type LoopSupervisor, superviseLoops } from './loops.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export { type Health, type Service } from './service.ts';
 export { currentTraceparent } from './trace.ts';
-export { createHttpApp, type HttpAppOptions } from './http/app.ts';
+export { createHttpApp, type HttpAppOptions, type Site } from './http/app.ts';
 export {
   type Admission,
   type Call,

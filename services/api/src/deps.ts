@@ -1,5 +1,5 @@
 import { type ObjectStore } from '@millrace/objects';
-import { type Clock, type Logger, type Metrics, type TxtLookup } from '@millrace/platform';
+import { type Clock, type Logger, type Metrics, type Site, type TxtLookup } from '@millrace/platform';
 import { type Database } from '@millrace/store';
 import { type ApiConfig } from './config.ts';
 
@@ -12,6 +12,8 @@ export interface ApiDeps {
   metrics: Metrics;
   /** Asks sign-in providers; `globalThis.fetch` unless told. */
   fetch?: typeof fetch;
+  /** Pages on the customers' port beside the routes. */
+  site?: Site;
   /** Compare every answer with its schema: in tests. */
   checkAnswers?: boolean;
 }

@@ -84,7 +84,7 @@ export function createApi(deps: ApiDeps): Api {
 }
 
 function createApp(deps: ApiDeps, handlers: ApiHandlers, internal: boolean, guard: Guard) {
-  const { config, logger, metrics, checkAnswers = false } = deps;
+  const { config, logger, metrics, checkAnswers = false, site } = deps;
   const table = Object.entries(routes as Record<string, RouteDefinition>);
   return createHttpApp({
     routes: Object.fromEntries(table.filter(([, route]) => isInternal(route) === internal)),
@@ -94,6 +94,7 @@ function createApp(deps: ApiDeps, handlers: ApiHandlers, internal: boolean, guar
     cors: { dashboardOrigins: config.DASHBOARD_HOSTS.map((host) => `https://${host}`) },
     docsUrl: config.DOCS_URL,
     ...(internal ? {} : { assets: docsAssets, limitRate: createRateLimit(deps), errorPage: problemPage }),
+    ...(internal || site === undefined ? {} : { site }),
     newRequestId,
     checkAnswers,
     logger,
