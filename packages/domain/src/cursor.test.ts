@@ -24,6 +24,23 @@ describe('cursor', () => {
     );
   });
 
+  it('goes on from those that earlier versions gave', () => {
+    const given =
+      'eyJraWQiOiJhIiwicyI6InZOVWVFbWtXRjlyYXVBRks5cTFUd0wiLCJ0IjoxODkzNTUzNDQ1Njc4LCJpIjoidmlkXzEifQ.' +
+      'MD1uy29dztEWE0XV9PA9U3FOF45BmZPIwZHFgLWom5w';
+    expect(decodeCursor(keys, { ...scope, filters: { a: '1', b: '2' } }, given)).toEqual(position);
+  });
+
+  it.each([{ t: '1893553445678' }, { t: null }, { i: 1 }, { i: null }])(
+    'refuses a position that is none: %j',
+    (wrong) => {
+      const body = encodeCursor(keys, scope, position).split('.')[0] ?? '';
+      const { s, t, i } = JSON.parse(Buffer.from(body, 'base64url').toString()) as Record<string, unknown>;
+      expect(decodeCursor(keys, scope, signText('cursor', { s, t, i }, keys))).toEqual(position);
+      expect(decodeCursor(keys, scope, signText('cursor', { s, t, i, ...wrong }, keys))).toBeNull();
+    },
+  );
+
   it.each<[string, CursorScope]>([
     ['another route', { ...scope, operationId: 'listOthers' }],
     ['another project', { ...scope, owner: 'prj_2' }],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { decideDomain, type DomainState } from './domain-machine.ts';
+import { decideDomain, type DomainState, readRecord } from './domain-machine.ts';
 
 const at = new Date('2030-01-08T00:00:00.000Z');
 const before = (days: number): Date => new Date(at.getTime() - days * 86_400_000);
@@ -35,5 +35,34 @@ describe('decideDomain', () => {
     ['lapsed, nobody to ask', lapsed, 'daily', 'unknown', lapsed],
   ] as const)('%s [DOM-101, DOM-102, DOM-104]', (_what, state, by, seen, expected) => {
     expect(decideDomain(state, { by, seen, at })).toEqual(expected);
+  });
+});
+
+describe('readRecord', () => {
+  const value = 'svc-verify=0123';
+  const read = (...values: string[]) => readRecord({ kind: 'answered', values }, value);
+
+  it('finds the record among others, and only as it must be', () => {
+    expect(read('v=spf1 -all', value)).toEqual({ seen: 'present', found: ['v=spf1 -all', value] });
+    for (const values of [[], ['v=spf1 -all'], [`${value} `], [value.toUpperCase()]]) {
+      expect(read(...values)).toEqual({ seen: 'absent', found: values });
+    }
+  });
+
+  it('knows nothing when nobody could be asked', () => {
+    expect(readRecord({ kind: 'unavailable' }, value)).toEqual({ seen: 'unknown', found: [] });
+  });
+
+  it('keeps of foreign records what can be shown: 20 of them, 255 characters each, printable', () => {
+    const { seen, found } = read(
+      'a\u0000b\u001b[31m\u00e9~',
+      'x'.repeat(300),
+      ...Array<string>(18).fill(''),
+      'last',
+      value,
+    );
+    expect(seen).toBe('present');
+    expect(found).toHaveLength(20);
+    expect(found.slice(0, 3)).toEqual(['a\ufffdb\ufffd[31m\ufffd~', 'x'.repeat(255), '']);
   });
 });

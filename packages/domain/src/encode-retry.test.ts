@@ -92,6 +92,16 @@ describe('decideTrouble', () => {
     ]);
   });
 
+  it.each([
+    [{ kind: 'encoding', message: '' }, 'the work failed each time.'],
+    [{ kind: 'infrastructure', message: '' }, 'the work met an outage of ours that has lasted a day.'],
+    [{ kind: 'lost', message: '' }, 'the work needed more memory, disk or time than there is.'],
+  ] as const)('says why it gave up after %j', (trouble, why) => {
+    const tried = { ...fresh, failures: 2, losses: 5, waits: 19, waitedMs: 24 * 3_600_000 };
+    const decision = decideTrouble(tried, trouble);
+    expect(decision.kind === 'fail' && decision.failure.message).toContain(why);
+  });
+
   it('starts the waits of an outage anew after a trouble of another kind', () => {
     const waited = { ...fresh, waits: 5, waitedMs: 60_000 };
     for (const kind of ['lost', 'room', 'encoding'] as const) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isId, newId } from './ids.ts';
+import { isId, newId, randomSegment } from './ids.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** The 32 hexadecimal digits that the base62 part of an id stands for. */
@@ -25,6 +25,14 @@ describe('newId', () => {
     expect(ids.toSorted()).toEqual(ids);
   });
 
+  it('is random in every digit but its time, version and variant', () => {
+    const made = Array.from({ length: 1_000 }, () => hexOf(newId('vid', new Date(0))));
+    for (const at of Array.from({ length: 32 }, (_, digit) => digit)) {
+      const seen = new Set(made.map((hex) => hex[at])).size;
+      expect([at, seen]).toEqual([at, at <= 12 ? 1 : at === 16 ? 4 : 16]);
+    }
+  });
+
   it('never comes twice', () => {
     const now = new Date();
     expect(new Set(Array.from({ length: 1_000 }, () => newId('upl', now))).size).toBe(1_000);
@@ -42,8 +50,17 @@ describe('isId', () => {
       `${id}x`,
       id.replace('prj', 'vid'),
       `${id.slice(0, -1)}-`,
+      id.replace(/_./, '_-'),
     ]) {
       expect(isId('prj', other)).toBe(false);
     }
+  });
+});
+
+describe('randomSegment', () => {
+  it('has 22 characters and never comes twice', () => {
+    const made = Array.from({ length: 1_000 }, randomSegment);
+    for (const segment of made) expect(segment).toMatch(/^[A-Za-z0-9]{22}$/);
+    expect(new Set(made).size).toBe(1_000);
   });
 });

@@ -44,7 +44,8 @@ describe('parseKeySet', () => {
     `a b:${secretA}`,
     `${'k'.repeat(33)}:${secretA}`,
   ])('refuses %j without repeating what may be a secret', (text) => {
-    const { message } = failure(text);
+    const { message, name, code } = failure(text);
+    expect([name, code]).toEqual(['KeySetError', 'invalid_key_set']);
     expect(message).toMatch(/^key \d is not of the form kid:secret$/);
   });
 });
@@ -53,8 +54,8 @@ describe('keySetText', () => {
   it('is a key set in a configuration, and tells what is wrong with one', () => {
     expect(keySetText.parse(`k1:${secretA}`).signing.kid).toBe('k1');
     const issues = keySetText.safeParse('k1:short').error?.issues;
-    expect(issues?.map(({ message }) => message)).toEqual([
-      'the secret of key "k1" has 5 bytes, at least 32 are needed',
+    expect(issues).toMatchObject([
+      { code: 'custom', message: 'the secret of key "k1" has 5 bytes, at least 32 are needed' },
     ]);
   });
 });

@@ -31,6 +31,11 @@ describe('isOriginOf', () => {
 
   it('does not take a look-alike that lower-cases to ASCII', () => {
     expect(isOriginOf('https://\u212Aing.example', 'king.example')).toBe(false);
+    expect(isOriginOf('https://spar\u212A.example', 'spark.example')).toBe(false);
+  });
+
+  it('looks at the whole text, whatever the domain', () => {
+    expect(isOriginOf('nothing:https://a.example', 'https://a.example')).toBe(false);
   });
 
   it('is true for the domain in any case and for nothing else [CDN-302]', () => {
@@ -54,6 +59,9 @@ describe('originOfReferer', () => {
     ['https://user@shop.example.com/', 'https://user@shop.example.com'],
     ['https://shop.example.com@evil.example/', 'https://shop.example.com@evil.example'],
     ['about:blank', 'about:blank'],
+    ['shop.example.com/watch', 'shop.example.com/watch'],
+    ['://shop.example.com/watch', '://shop.example.com'],
+    ['https:///watch', 'https://'],
     ['', ''],
   ])('%j: %j', (referer, origin) => {
     expect(originOfReferer(referer)).toBe(origin);

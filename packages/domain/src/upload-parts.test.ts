@@ -33,7 +33,7 @@ describe('partLayout', () => {
   });
 
   it('refuses what no upload may have', () => {
-    expect(() => partLayout(0)).toThrow(RangeError);
+    expect(() => partLayout(0)).toThrow(new RangeError('no parts for 0 bytes'));
     expect(() => partLayout(500 * GiB + 1)).toThrow(RangeError);
   });
 });
@@ -107,6 +107,13 @@ describe('checkParts', () => {
 
   it('accepts a first part of just 5 MiB', () => {
     expect(checkParts([part(1), part(2)].map(name), [part(1, 5 * MiB), part(2)])).toMatchObject({ ok: true });
+  });
+
+  it('tells as many faults as there are, up to twenty', () => {
+    for (const highest of [3, 19, 20, 21, 22]) {
+      const verdict = checkParts([name(part(highest))], [part(highest)]);
+      expect(verdict.ok ? [] : verdict.errors).toHaveLength(Math.min(highest - 1, 20));
+    }
   });
 
   it('tells at most twenty faults, however far off the list is', () => {

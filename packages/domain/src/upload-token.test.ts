@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseKeySet } from './keys.ts';
 import { signPlaybackToken } from './playback-token.ts';
+import { signText } from './signed-text.ts';
 import { signUploadToken, type UploadClaims, verifyUploadToken } from './upload-token.ts';
 
 const keySet = parseKeySet(`k1:${'1'.repeat(32)}`);
@@ -31,6 +32,15 @@ describe('verifyUploadToken', () => {
         expect(verifyUploadToken(signUploadToken(each, keySet), keySet)).toEqual(each);
       }),
     );
+  });
+
+  it('takes what earlier versions signed, and no text of another purpose', () => {
+    const body = {
+      ...{ tid: 'abc', acc: 'acc_1', prj: 'prj_1', dom: 'shop.example.com' },
+      ...{ max: 5_368_709_120, type: 'video/mp4', title: 'Holiday', exp: claims.expiresAt.getTime() },
+    };
+    expect(verifyUploadToken(signText('millrace.upload.v1', body, keySet), keySet)).toEqual(claims);
+    expect(verifyUploadToken(signText('millrace.upload.v2', body, keySet), keySet)).toBeNull();
   });
 
   it('refuses another key, another spelling and a playback token', () => {

@@ -114,6 +114,7 @@ describe('video state machine', () => {
     ).toMatchObject({
       kind: 'refused',
       code: 'invalid_video_state',
+      message: `a video that is ${status} does not allow this`,
     });
   });
 
@@ -123,14 +124,29 @@ describe('video state machine', () => {
     ).toMatchObject({
       kind: 'refused',
       code: 'not_found',
+      message: 'the video is deleted',
     });
   });
 
-  it('never retries a video over its plan limit [VID-114]', () => {
+  it('never retries a video over its plan limit, which can be deleted all the same [VID-114]', () => {
     const video = { status: 'failed', deleted: false, failureCode: 'plan_limit_reached', holds: [] } as const;
-    expect(decideVideo(video, { type: 'team_retry' })).toMatchObject({
+    expect(decideVideo(video, { type: 'team_retry' })).toEqual({
       kind: 'refused',
       code: 'invalid_video_state',
+      message: 'a video over its plan limit cannot be retried',
+    });
+    expect(decideVideo(video, { type: 'customer_delete' })).toEqual(move('deleted'));
+  });
+
+  it.each<[string, (string | null)[], string | null]>([
+    ['that of the first hold which has one', [null, 'copyright', 'spam'], 'copyright'],
+    ['none where no hold has one', [null, null], null],
+  ])('announces a hold that outlasted encoding with a reason: %s', (_what, reasons, expected) => {
+    const holds = reasons.map((reason) => ({ legal: false, reason }));
+    const video = { status: 'processing', deleted: false, failureCode: null, holds } as const;
+    expect(decideVideo(video, { type: 'encoding_finished' })).toMatchObject({
+      event: 'video.held',
+      reason: expected,
     });
   });
 });
