@@ -1,7 +1,11 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseKeySet } from '@millrace/domain';
-import { createFolderObjectStore, createFolderStoreServer, type FolderObjectStore } from '@millrace/objects';
+import {
+  createFolderObjectStore,
+  createFolderStoreServer,
+  type FolderObjectStore,
+} from '@millrace/objects/folder';
 import { type Logger, startServices, systemClock } from '@millrace/platform';
 import { type EmbeddedConfig } from '../config.ts';
 import { writeJsonFile } from '../data-folder/json-file.ts';

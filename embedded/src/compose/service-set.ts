@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Api, apiConfig, createApi } from '@millrace/api';
 import { type Cdn, cdnConfig, createCdn } from '@millrace/cdn';
 import { createEncoder, encoderConfig } from '@millrace/encoder';
-import { type FolderObjectStore } from '@millrace/objects';
+import { type FolderObjectStore } from '@millrace/objects/folder';
 import {
   createLogger,
   createMetrics,

@@ -15,3 +15,13 @@ export function isKey(text: string): boolean {
 export function assertKey(text: string): void {
   if (!isKey(text)) throw new ObjectStoreError('invalid_key', 'the key is not well-formed');
 }
+
+/** S3's most parts of one upload. */
+export const maxPartNumber = 10_000;
+
+/** @throws {ObjectStoreError} `invalid_part` */
+export function assertPartNumber(partNumber: number): void {
+  if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > maxPartNumber) {
+    throw new ObjectStoreError('invalid_part', `a part number is 1 to ${maxPartNumber}`);
+  }
+}

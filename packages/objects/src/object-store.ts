@@ -36,6 +36,16 @@ export interface Page<T> {
   next: string | null;
 }
 
+/** What a part URL is to allow. */
+export interface PartUrlInput {
+  key: string;
+  uploadId: string;
+  partNumber: number;
+  expiresAt: Date;
+  /** The only size of a body that the URL takes; any unless told. */
+  sizeBytes?: number;
+}
+
 /**
  * Where bytes live (S3's model). Keys are `/`-separated segments of `[A-Za-z0-9._-]`, never `.` or `..`, of at
  * most 255 characters each and 512 in all (`invalid_key` otherwise); no key may be a path prefix of another
@@ -47,18 +57,19 @@ export interface ObjectStore {
   /** Begins a multipart upload and returns the store's upload id, an opaque text of at most 1,024 characters. */
   createUpload(key: string): Promise<string>;
   /**
-   * A URL that takes bare `PUT`s of one part until `expiresAt`; binds method, key, upload, part and expiry. The
-   * upload need not exist. Part numbers are 1 to 10,000; a part put again replaces the one before.
+   * A URL that takes bare `PUT`s of one part until `expiresAt`; binds method, key, upload, part, expiry and, when
+   * it is given, the exact size of the body. The upload need not exist. Part numbers are 1 to 10,000; a part put
+   * again replaces the one before. S3 signs for seven days at most (`RangeError` beyond).
    */
-  presignPart(input: { key: string; uploadId: string; partNumber: number; expiresAt: Date }): Promise<string>;
+  presignPart(input: PartUrlInput): Promise<string>;
   /** Parts held, by rising number, in pages. `no_such_upload` when it is closed, unknown or of another key. */
   listParts(input: { key: string; uploadId: string; after?: string }): Promise<Page<StoredPart>>;
   /**
    * Joins the parts into the object and closes the upload; parts that are not named are dropped.
    * `invalid_part_order` when the numbers do not rise, `invalid_part` when none is given, one is missing or its
    * ETag differs, `part_too_small` when one but the last is under 5 MiB: the upload stays open then.
-   * `no_such_upload` when it is closed or unknown; so answers a second call too. After `unavailable` the outcome
-   * is unknown: `head` tells whether the object is there.
+   * `no_such_upload` when it is closed or unknown; a second call is answered so or, as S3 does for a while, like the
+   * first. After `unavailable` the outcome is unknown: `head` tells whether the object is there.
    */
   complete(input: {
     key: string;
@@ -76,17 +87,21 @@ export interface ObjectStore {
   get(key: string, options?: { range?: ByteRange; signal?: AbortSignal }): Promise<ObjectBody>;
   /** Size and ETag, or null when absent. */
   head(key: string): Promise<StoredObject | null>;
-  /** Stores an object atomically: readers see all of it or nothing. */
+  /**
+   * Stores an object atomically: readers see all of it or nothing. `sizeBytes` is what a stream will give, where
+   * that is known: a stream of another length fails the put, and S3 needs it past 150 GiB. A source's own error is
+   * passed on as it is.
+   */
   put(
     key: string,
     body: Buffer | Readable,
-    options?: { signal?: AbortSignal },
+    options?: { signal?: AbortSignal; sizeBytes?: number },
   ): Promise<{ etag: string; sizeBytes: number }>;
-  /** Deletes; absent keys are fine. */
+  /** Deletes; absent keys are fine. `unavailable` when some are left, for which others may be gone. */
   deleteMany(keys: readonly string[]): Promise<void>;
   /** Objects whose key begins with `prefix`, by rising key, in pages. */
   list(prefix: string, after?: string): Promise<Page<StoredObject>>;
-  /** Rejects when the store cannot be reached or written; for readiness. */
+  /** Rejects when the store cannot be reached or, unless it was opened to be read only, written; for readiness. */
   check(): Promise<void>;
   close(): Promise<void>;
 }

@@ -2,7 +2,8 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createFolderObjectStore, type ObjectStore, type StoredObject } from '@millrace/objects';
+import { type ObjectStore, type StoredObject } from '@millrace/objects';
+import { createFolderObjectStore } from '@millrace/objects/folder';
 import { silentLogger, systemClock } from '@millrace/platform';
 
 export interface TestObjects {

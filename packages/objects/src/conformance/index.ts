@@ -16,9 +16,10 @@ export function objectStoreConformance(name: string, make: () => Promise<ObjectS
       if (!harness) throw new Error('the store was not made');
       return harness;
     };
+    // The server of an adapter may have to be built first.
     beforeAll(async () => {
       harness = await make();
-    });
+    }, 900_000);
     afterAll(() => harness?.close());
     objectTests(current);
     uploadTests(current);

@@ -77,6 +77,31 @@ export function objectTests(current: () => ObjectStoreHarness): void {
       expect(await store().head(key)).toBeNull();
     });
 
+    it('take a stream of the length that is told, and of no other', async () => {
+      const key = `${newPrefix()}/object`;
+      const chunks = [randomBytes(70_000), randomBytes(30_000)];
+      for (const sizeBytes of [0, 70_000, 99_999, 100_001]) {
+        await expect(store().put(key, Readable.from(chunks), { sizeBytes })).rejects.toBeInstanceOf(
+          RangeError,
+        );
+      }
+      expect(await store().head(key)).toBeNull();
+      expect(await store().put(key, Readable.from(chunks), { sizeBytes: 100_000 })).toMatchObject({
+        sizeBytes: 100_000,
+      });
+      expect((await readAll(store(), key)).equals(Buffer.concat(chunks))).toBe(true);
+    });
+
+    it('take a stream longer than what is sent at once', async () => {
+      const key = `${newPrefix()}/object`;
+      const chunks = Array.from({ length: 40 }, () => randomBytes(300_000));
+      const whole = Buffer.concat(chunks);
+      const stored = await store().put(key, Readable.from(chunks));
+      expect(stored.sizeBytes).toBe(whole.length);
+      expect(await store().head(key)).toMatchObject({ etag: stored.etag, sizeBytes: whole.length });
+      expect((await readAll(store(), key)).equals(whole)).toBe(true);
+    });
+
     it('show the old or the new object while one replaces the other', async () => {
       const key = `${newPrefix()}/object`;
       const versions = [Buffer.alloc(300_000, 'a'), Buffer.alloc(200_000, 'b')] as const;

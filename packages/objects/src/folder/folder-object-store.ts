@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { type Clock, type Logger } from '@millrace/platform';
-import { assertKey } from '../keys.ts';
+import { assertKey, assertPartNumber } from '../keys.ts';
 import { type ObjectStore, ObjectStoreError } from '../object-store.ts';
 import { toStoredObject } from './blob-file.ts';
 import { translate } from './files.ts';
@@ -9,7 +9,6 @@ import { deleteObjects, getObject, headerOf, listObjects, putObject, writeTemp }
 import { createPartUrls, type PartTarget, type PartUrlKeys, type PartUrls } from './part-urls.ts';
 import {
   abortUpload,
-  assertPartNumber,
   completeUpload,
   createUpload,
   listParts,
@@ -115,8 +114,8 @@ export async function createFolderObjectStore(options: FolderObjectStoreOptions)
       }),
     put: (key, body, putOptions) =>
       run(async () => {
-        await requireSpace(0);
-        const { etag, sizeBytes } = await putObject(context, key, body, putOptions?.signal);
+        await requireSpace(putOptions?.sizeBytes ?? 0);
+        const { etag, sizeBytes } = await putObject(context, key, body, putOptions);
         return { etag: `"${etag}"`, sizeBytes };
       }),
     deleteMany: (doomed) => run(() => deleteObjects(context, doomed)),

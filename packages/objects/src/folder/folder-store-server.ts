@@ -99,9 +99,14 @@ function createAnswer({ store, logger, maxPartBytes = 5 * 1024 ** 3 }: FolderSto
       if (request.method === 'OPTIONS') preflight(request, response);
       else {
         const target = targetOf(request, store);
+        const described = describeBody(request, maxPartBytes);
+        // S3 finds it out by the signature, which covers the header then.
+        if (described.sizeBytes !== (target.sizeBytes ?? described.sizeBytes)) {
+          throw new S3Error('SignatureDoesNotMatch');
+        }
         const { etag, sizeBytes } = await store.receivePart({
           ...target,
-          ...describeBody(request, maxPartBytes),
+          ...described,
           body: bytesOf(request, awaitsContinue ? response : null),
         });
         response.writeHead(200, { ETag: etag, 'Content-Length': 0 }).end();

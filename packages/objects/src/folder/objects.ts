@@ -1,6 +1,7 @@
 import { type FileHandle, link, unlink, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
+import { exactly } from '../exact-length.ts';
 import { assertKey } from '../keys.ts';
 import {
   type ByteRange,
@@ -49,13 +50,14 @@ export async function putObject(
   context: FolderContext,
   key: string,
   body: Buffer | Readable,
-  signal?: AbortSignal,
+  { signal, sizeBytes }: { signal?: AbortSignal; sizeBytes?: number } = {},
 ): Promise<BlobHeader> {
   objectPath(context, key);
   signal?.throwIfAborted();
   // A source that stalls hears of the abort too.
   if (signal && !Buffer.isBuffer(body)) addAbortSignal(signal, body);
-  return writeTemp(context, body, signal, (file) => publishObject(context, file, key));
+  const content = Buffer.isBuffer(body) || sizeBytes === undefined ? body : exactly(body, sizeBytes);
+  return writeTemp(context, content, signal, (file) => publishObject(context, file, key));
 }
 
 /** Writes content to a temporary file and hands it on; whatever fails, the file is gone after. */

@@ -12,6 +12,8 @@ export interface PartTarget {
   key: string;
   uploadId: string;
   partNumber: number;
+  /** The only size of a body that is taken; any unless told. */
+  sizeBytes?: number;
 }
 
 export type PartUrlRefusal = 'malformed' | 'bad_signature' | 'expired';
@@ -34,7 +36,7 @@ export interface PartUrlOptions {
 }
 
 const shape =
-  /^\/upload\/([A-Za-z0-9._/-]+)\?partNumber=([1-9]\d{0,4})&uploadId=([0-9a-f]{32})&expires=([1-9]\d{0,14})&kid=([A-Za-z0-9_-]{1,32})&signature=([A-Za-z0-9_-]{43})$/;
+  /^\/upload\/([A-Za-z0-9._/-]+)\?partNumber=([1-9]\d{0,4})&uploadId=([0-9a-f]{32})(?:&size=(0|[1-9]\d{0,14}))?&expires=([1-9]\d{0,14})&kid=([A-Za-z0-9_-]{1,32})&signature=([A-Za-z0-9_-]{43})$/;
 const maxUrlLength = 2048;
 
 export function createPartUrls({ publicUrl, keys, clock }: PartUrlOptions): PartUrls {
@@ -44,7 +46,8 @@ export function createPartUrls({ publicUrl, keys, clock }: PartUrlOptions): Part
       const { kid, key } = keys.signing;
       const expires = expiresAt.getTime();
       const { origin, pathname } = base();
-      const query = `partNumber=${target.partNumber}&uploadId=${target.uploadId}&expires=${expires}&kid=${kid}`;
+      const size = target.sizeBytes === undefined ? '' : `&size=${target.sizeBytes}`;
+      const query = `partNumber=${target.partNumber}&uploadId=${target.uploadId}${size}&expires=${expires}&kid=${kid}`;
       return `${origin}${prefix(pathname)}/upload/${target.key}?${query}&signature=${signature(key, target, expires)}`;
     },
     verify: (requestUrl) => {
@@ -52,9 +55,12 @@ export function createPartUrls({ publicUrl, keys, clock }: PartUrlOptions): Part
       if (requestUrl.length > maxUrlLength || !requestUrl.startsWith(before)) return { refused: 'malformed' };
       const match = shape.exec(requestUrl.slice(before.length));
       if (!match) return { refused: 'malformed' };
-      const [, key = '', partNumber, uploadId = '', expires, kid = '', given = ''] = match;
+      const [, key = '', partNumber, uploadId = '', size, expires, kid = '', given = ''] = match;
       if (!isKey(key)) return { refused: 'malformed' };
-      const target = { key, uploadId, partNumber: Number(partNumber) };
+      const target = {
+        ...{ key, uploadId, partNumber: Number(partNumber) },
+        ...(size === undefined ? {} : { sizeBytes: Number(size) }),
+      };
       const signingKey = keys.byKid.get(kid);
       const expected = signingKey && signature(signingKey, target, Number(expires));
       // As text: of the base64 spellings of one signature only ours passes.
@@ -71,9 +77,11 @@ const prefix = (pathname: string): string => pathname.replace(/\/$/, '');
 /** What the signature binds; none of the fields can hold a line break. */
 function signature(
   key: KeyObject,
-  { key: object, uploadId, partNumber }: PartTarget,
+  { key: object, uploadId, partNumber, sizeBytes }: PartTarget,
   expires: number,
 ): string {
-  const text = ['millrace part url', 'PUT', object, uploadId, partNumber, expires].join('\n');
+  const text = ['millrace part url', 'PUT', object, uploadId, partNumber, sizeBytes ?? 'any', expires].join(
+    '\n',
+  );
   return createHmac('sha256', key).update(text).digest('base64url');
 }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
+import { assertPartNumber } from '../keys.ts';
 import { ObjectStoreError, type Page, type StoredPart } from '../object-store.ts';
 import { type BlobHeader, readHeader, writeParts } from './blob-file.ts';
 import { assertPlaceFree, orNull, syncFolder } from './files.ts';
@@ -8,7 +9,6 @@ import { type FolderContext, isUploadId, objectPath, partName } from './layout.t
 import { mapLimit } from './map-limit.ts';
 import { dropParts, headerOf, publishObject, writeTemp } from './objects.ts';
 
-const maxPartNumber = 10_000;
 const concurrency = 16;
 const recordName = 'upload.json';
 
@@ -19,13 +19,6 @@ interface UploadRecord {
 interface UploadReference {
   key: string;
   uploadId: string;
-}
-
-/** @throws {ObjectStoreError} `invalid_part` */
-export function assertPartNumber(partNumber: number): void {
-  if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > maxPartNumber) {
-    throw new ObjectStoreError('invalid_part', `a part number is 1 to ${maxPartNumber}`);
-  }
 }
 
 const noSuchUpload = (): ObjectStoreError =>

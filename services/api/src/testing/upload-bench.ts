@@ -4,12 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createSecretKey } from 'node:crypto';
-import {
-  createFolderObjectStore,
-  createFolderStoreServer,
-  type ObjectStore,
-  type StoredObject,
-} from '@millrace/objects';
+import { type ObjectStore, type StoredObject } from '@millrace/objects';
+import { createFolderObjectStore, createFolderStoreServer } from '@millrace/objects/folder';
 import { silentLogger, systemClock } from '@millrace/platform';
 import { type Answer, createTestApi, type Tenant, type TestApi } from './test-api.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseKeySet } from '@millrace/domain';
-import { createFolderObjectStore, type FolderObjectStore } from '@millrace/objects';
+import { createFolderObjectStore, type FolderObjectStore } from '@millrace/objects/folder';
 import { silentLogger, systemClock } from '@millrace/platform';
 import { createDatabase, type Database } from '@millrace/store';
 import { captureLogger, createTestDatabase } from '@millrace/testing';

@@ -1,0 +1,9 @@
+export function runQuietly(
+  command: string,
+  args: readonly string[],
+  options?: {
+    onStart?: (pid: number) => void;
+    cwd?: string;
+    env?: NodeJS.ProcessEnv;
+  },
+): Promise<boolean>;
