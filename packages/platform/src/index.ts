@@ -10,12 +10,21 @@ export {
 } from './egress/egress.ts';
 export { checkEgressUrl } from './egress/check-url.ts';
 export { createEgress, type EgressOptions } from './egress/guarded-egress.ts';
-export { runServices, startServices } from './lifecycle.ts';
+export { startServices } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, logLevels, silentLogger } from './logger.ts';
 export { type Loop, type LoopSupervisor, superviseLoops } from './loops.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
+export { type ProcessConfig, processSettings } from './process-settings.ts';
+export { type ProcessParts, runService } from './run-service.ts';
 export { type Health, type Service } from './service.ts';
-export { currentTraceparent } from './trace.ts';
+export {
+  addSpan,
+  currentTraceHeaders,
+  inSpan,
+  markFailed,
+  type SpanSettings,
+  type TraceHeaders,
+} from './trace.ts';
 export { createHttpApp, type HttpAppOptions, type Site } from './http/app.ts';
 export {
   type Admission,

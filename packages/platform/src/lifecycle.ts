@@ -1,8 +1,8 @@
 import { type Logger } from './logger.ts';
 import { type Service } from './service.ts';
 
-/** How long a graceful stop may take, in milliseconds; what is left then is abandoned. */
-const stopTimeoutMs = 30_000;
+/** How long a graceful stop may take unless told, in milliseconds; what is left then is abandoned. */
+const defaultStopTimeoutMs = 30_000;
 
 /**
  * Starts services in order and stops them in reverse: the first is the ground of the others. When one cannot
@@ -36,21 +36,29 @@ export async function startServices(
 }
 
 /**
- * Runs services until SIGINT or SIGTERM, for main files: `process.exitCode = await runServices(…)`. Resolves
- * with the exit code: 0 after a clean stop, 1 when the start failed or the stop took too long.
+ * Runs services until SIGINT or SIGTERM. Resolves with the exit code: 0 after a clean stop, 1 when the start failed
+ * or the stop took too long.
  */
-export async function runServices(services: readonly Service[], logger: Logger): Promise<number> {
+export async function runServices(
+  services: readonly Service[],
+  logger: Logger,
+  stopTimeoutMs = defaultStopTimeoutMs,
+): Promise<number> {
   const asked = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
     logger.info({ signal }, 'stopping');
     asked.abort(new Error(`got ${signal}`));
   };
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+  const untilAsked = new Promise((resolve) => {
+    asked.signal.addEventListener('abort', resolve, { once: true });
+  });
   try {
-    const started = await startServices(services, { signal: asked.signal, logger });
-    if (!asked.signal.aborted) {
-      await new Promise((resolve) => asked.signal.addEventListener('abort', resolve, { once: true }));
-    }
+    const starting = startServices(services, { signal: asked.signal, logger });
+    // One that is asked to stop while it starts has no longer for that than for stopping.
+    await Promise.race([starting, untilAsked]);
+    const started = await (asked.signal.aborted ? within(stopTimeoutMs, starting) : starting);
+    await untilAsked;
     await within(stopTimeoutMs, started.stop());
     return 0;
   } catch (error) {
@@ -62,12 +70,12 @@ export async function runServices(services: readonly Service[], logger: Logger):
   }
 }
 
-async function within(ms: number, work: Promise<void>): Promise<void> {
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
       reject(new Error(`stopping took longer than ${ms} ms`));
     }, ms);
   });
-  await Promise.race([work, late]).finally(() => clearTimeout(timer));
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { currentTraceIds } from './trace.ts';
 
 /** Structured logging: fields first, then a short constant message. Never a token, secret or phone number. */
 export interface Logger {
@@ -38,7 +39,7 @@ const secretShapes: readonly [RegExp, string][] = [
   [/(:\/\/[^/@:"\s]*:)[^@/"\s]+@/g, '$1***@'],
 ];
 
-/** JSON lines with time, level and service. Fields that hold secrets are masked, wherever they are named so. */
+/** JSON lines with time, level and service, and the ids of the current trace. Fields that hold secrets are masked, wherever they are named so. */
 export function createLogger(options: LoggerOptions): Logger {
   const paths = secretFields.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
   return pino(
@@ -47,6 +48,7 @@ export function createLogger(options: LoggerOptions): Logger {
       base: { service: options.service },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      mixin: currentTraceIds,
       redact: { paths, censor: '***' },
       hooks: { streamWrite: maskSecrets },
     },

@@ -195,3 +195,4 @@ export {
 } from './team-lists.ts';
 export { reconcileBanHolds } from './ban-holds.ts';
 export { type EncodePauseScope, listEncodePauses, pauseEncoding, resumeEncoding } from './encode-pauses.ts';
+export { databaseSettings, directUrl, openDatabase } from './settings.ts';

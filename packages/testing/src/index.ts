@@ -6,3 +6,4 @@ export { createTestDatabase, type TestDatabase } from './test-database.ts';
 export { waitFor, type WaitForOptions } from './wait-for.ts';
 export { seedAccount, type SeededAccount, seedProcessingVideo } from './seed.ts';
 export { createTestObjects, type TestObjects } from './test-objects.ts';
+export { type RecordedSpan, recordSpans, type SpanRecorder } from './record-spans.ts';

@@ -1,6 +1,6 @@
 import { ProblemError, type Video } from '@millrace/contract';
 import { checkParts, type NamedPart } from '@millrace/domain';
-import { currentTraceparent } from '@millrace/platform';
+import { currentTraceHeaders } from '@millrace/platform';
 import {
   beginCompletion,
   type CompletionOutcome,
@@ -41,7 +41,7 @@ export async function completeUpload(deps: FeatureDeps, input: CompleteInput): P
     const start = await startOrResume(deps, upload, input.parts);
     if (start.kind === 'closed') throw new ProblemError('upload_closed');
     if (start.kind === 'begun') {
-      const headers = traceHeaders();
+      const headers = currentTraceHeaders();
       const outcome = await finishCompletion(deps.store, deps.objects, start.completion, headers);
       // Of a completion that another call began with other parts, this call is not the winner.
       const ours = checkParts(input.parts, start.completion.parts).ok;
@@ -98,9 +98,4 @@ function videoOf(outcome: CompletionOutcome, ours: boolean): Video | null {
     case 'superseded':
       return null;
   }
-}
-
-function traceHeaders(): Record<string, string> {
-  const traceparent = currentTraceparent();
-  return traceparent === undefined ? {} : { traceparent };
 }
