@@ -9,6 +9,8 @@ import { type Service } from './service.ts';
 
 /** What a service of its own process is made with. */
 export interface ProcessParts {
+  /** Of the service. */
+  name: string;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
@@ -50,7 +52,7 @@ export async function runService<Config extends ProcessConfig>(options: {
     return part;
   };
   try {
-    const service = create(config, { clock: systemClock, logger, metrics, own });
+    const service = create(config, { name, clock: systemClock, logger, metrics, own });
     const ops = opsService(service, { config, logger, metrics });
     const connections = closing('connections', () => closeAll(owned, logger));
     return await runServices([ops, connections, service], logger, config.SHUTDOWN_TIMEOUT_MS);

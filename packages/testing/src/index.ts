@@ -7,3 +7,4 @@ export { waitFor, type WaitForOptions } from './wait-for.ts';
 export { seedAccount, type SeededAccount, seedProcessingVideo } from './seed.ts';
 export { createTestObjects, type TestObjects } from './test-objects.ts';
 export { type RecordedSpan, recordSpans, type SpanRecorder } from './record-spans.ts';
+export { settingProblems } from './setting-problems.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { apiConfig } from './config.ts';
+import { settingProblems } from '@millrace/testing';
+import { apiConfig, apiProcessConfig } from './config.ts';
 
 const hosts = (text: string | undefined) => apiConfig.shape.DASHBOARD_HOSTS.safeParse(text).data;
 
@@ -52,5 +53,32 @@ describe('who sends codes to phones', () => {
     const of = (SSO_GOOGLE_ISSUER: string): string[] => wrong({ SSO_GOOGLE_ISSUER });
     expect(['https://idp.example.com', 'http://127.0.0.1:1', 'http://localhost:1'].flatMap(of)).toEqual([]);
     expect(of('http://idp.example.com')).toEqual(['SSO_GOOGLE_ISSUER']);
+  });
+});
+
+describe('the settings of an API that is a process of its own', () => {
+  const keySet = `k:${'x'.repeat(32)}`;
+  const needed = {
+    ...{
+      API_URL: 'https://api.example.com',
+      CDN_URL: 'https://cdn.example.com',
+      DOCS_URL: 'https://example.com',
+    },
+    ...{ CURSOR_KEYS: keySet, PLAYBACK_KEYS: keySet, WEBHOOK_SECRET_KEYS: keySet },
+    ...{
+      INTERNAL_SECRET: 'x'.repeat(32),
+      DATABASE_URL: 'postgres://millrace@db/millrace',
+      S3_BUCKET: 'millrace',
+    },
+  };
+
+  it('are right with what has no default, and name all that is missing', () => {
+    expect(settingProblems(apiProcessConfig, needed)).toEqual([]);
+    expect(settingProblems(apiProcessConfig, {})).toEqual(Object.keys(needed).sort());
+  });
+
+  it('are read together with what they belong to', () => {
+    const halves = { ...needed, SMS_PROVIDER: 'log', S3_ACCESS_KEY_ID: 'key' };
+    expect(settingProblems(apiProcessConfig, halves)).toEqual(['PHONE_KEYS', 'S3_SECRET_ACCESS_KEY']);
   });
 });

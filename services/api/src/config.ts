@@ -1,5 +1,7 @@
 import { keySetText } from '@millrace/domain';
-import { flagText, listText } from '@millrace/platform';
+import { checkS3Settings, s3Settings } from '@millrace/objects/s3-settings';
+import { flagText, listText, processSettings } from '@millrace/platform';
+import { databaseSettings } from '@millrace/store';
 import { z } from 'zod';
 
 const port = z.coerce.number().int().min(0).max(65_535);
@@ -125,3 +127,8 @@ export const apiConfig = settings.superRefine((config, context) => {
 });
 
 export type ApiConfig = z.output<typeof apiConfig>;
+
+/** Of an API that is a process of its own. */
+export const apiProcessConfig = apiConfig
+  .safeExtend({ ...processSettings, ...databaseSettings, ...s3Settings })
+  .superRefine(checkS3Settings);

@@ -1,6 +1,9 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { checkKafkaSettings, kafkaSettings } from '@millrace/bus/kafka-settings';
 import { keySetText } from '@millrace/domain';
+import { checkS3Settings, s3Settings } from '@millrace/objects/s3-settings';
+import { processSettings } from '@millrace/platform';
 import { z } from 'zod';
 
 const mebibytes = 1024 * 1024;
@@ -46,3 +49,17 @@ export const cdnConfig = z.object({
 });
 
 export type CdnConfig = z.output<typeof cdnConfig>;
+
+/** Of a CDN that is a process of its own: it has no database, and asks the API instead. */
+export const cdnProcessConfig = cdnConfig
+  .safeExtend({
+    ...processSettings,
+    ...kafkaSettings,
+    ...s3Settings,
+    /** The API's internal port. */
+    API_INTERNAL_URL: httpUrl,
+    /** What its `X-Internal-Secret` must be. */
+    INTERNAL_SECRET: z.string().refine((text) => Buffer.byteLength(text) >= 32, 'has less than 32 bytes'),
+  })
+  .superRefine(checkKafkaSettings)
+  .superRefine(checkS3Settings);

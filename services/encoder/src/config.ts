@@ -1,5 +1,9 @@
 import { availableParallelism, hostname, tmpdir, totalmem } from 'node:os';
 import path from 'node:path';
+import { checkKafkaSettings, kafkaSettings } from '@millrace/bus/kafka-settings';
+import { checkS3Settings, s3Settings } from '@millrace/objects/s3-settings';
+import { processSettings } from '@millrace/platform';
+import { databaseSettings } from '@millrace/store';
 import { z } from 'zod';
 
 /** CPUs that this process may use; Node asks the scheduler and the cgroup. */
@@ -58,3 +62,9 @@ export const encoderConfig = z.object({
 });
 
 export type EncoderConfig = z.output<typeof encoderConfig>;
+
+/** Of an encoder that is a process of its own. */
+export const encoderProcessConfig = encoderConfig
+  .safeExtend({ ...processSettings, ...databaseSettings, ...kafkaSettings, ...s3Settings })
+  .superRefine(checkKafkaSettings)
+  .superRefine(checkS3Settings);

@@ -1,4 +1,7 @@
-import { listText } from '@millrace/platform';
+import { checkKafkaSettings, kafkaSettings } from '@millrace/bus/kafka-settings';
+import { checkS3Settings, s3Settings } from '@millrace/objects/s3-settings';
+import { listText, processSettings } from '@millrace/platform';
+import { databaseSettings } from '@millrace/store';
 import { z } from 'zod';
 
 /** The reconciler's settings. */
@@ -10,3 +13,9 @@ export const reconcilerConfig = z.object({
 });
 
 export type ReconcilerConfig = z.output<typeof reconcilerConfig>;
+
+/** Of a reconciler that is a process of its own. */
+export const reconcilerProcessConfig = reconcilerConfig
+  .safeExtend({ ...processSettings, ...databaseSettings, ...kafkaSettings, ...s3Settings })
+  .superRefine(checkKafkaSettings)
+  .superRefine(checkS3Settings);

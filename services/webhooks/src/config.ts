@@ -1,6 +1,8 @@
 import { hostname } from 'node:os';
+import { checkKafkaSettings, kafkaSettings } from '@millrace/bus/kafka-settings';
 import { keySetText } from '@millrace/domain';
-import { flagText } from '@millrace/platform';
+import { flagText, processSettings } from '@millrace/platform';
+import { databaseSettings } from '@millrace/store';
 import { z } from 'zod';
 
 /** The settings of the webhooks service. */
@@ -31,3 +33,8 @@ export const webhooksConfig = z
   });
 
 export type WebhooksConfig = z.output<typeof webhooksConfig>;
+
+/** Of a webhooks service that is a process of its own. */
+export const webhooksProcessConfig = webhooksConfig
+  .safeExtend({ ...processSettings, ...databaseSettings, ...kafkaSettings })
+  .superRefine(checkKafkaSettings);

@@ -1,0 +1,16 @@
+import { openBus } from '@millrace/bus/kafka';
+import { openObjects } from '@millrace/objects/s3';
+import { loadConfig, runService } from '@millrace/platform';
+import { cdnProcessConfig } from './config.ts';
+import { createCdn } from './service.ts';
+
+process.exitCode = await runService({
+  name: 'cdn',
+  read: () => loadConfig(cdnProcessConfig, process.env),
+  create: (config, parts) => {
+    const bus = parts.own(openBus(config, parts));
+    const objects = parts.own(openObjects(config, { ...parts, readOnly: true }));
+    const internal = { url: config.API_INTERNAL_URL, secret: config.INTERNAL_SECRET };
+    return createCdn({ ...parts, config, bus, objects, internal });
+  },
+});

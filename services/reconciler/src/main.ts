@@ -1,0 +1,17 @@
+import { openBus } from '@millrace/bus/kafka';
+import { openObjects } from '@millrace/objects/s3';
+import { loadConfig, runService } from '@millrace/platform';
+import { directUrl, openDatabase } from '@millrace/store';
+import { reconcilerProcessConfig } from './config.ts';
+import { createReconciler } from './service.ts';
+
+process.exitCode = await runService({
+  name: 'reconciler',
+  read: () => loadConfig(reconcilerProcessConfig, process.env),
+  create: (config, parts) => {
+    const store = parts.own(openDatabase(config, parts));
+    const bus = parts.own(openBus(config, parts));
+    const objects = parts.own(openObjects(config, parts));
+    return createReconciler({ ...parts, config, store, bus, objects, connectionString: directUrl(config) });
+  },
+});
