@@ -21,6 +21,7 @@ const commands = {
     tools: () => ['python'],
     env: { MILLRACE_EXAMPLES: '100' },
   },
+  'bench:api': { entry: 'bench/src/api.ts', tools: () => [] },
   'bench:encode': { entry: 'bench/src/encode.ts', tools: () => ['ffmpeg'] },
   'bench:webhooks': { entry: 'bench/src/webhooks.ts', tools: () => [] },
   check: { entry: 'scripts/test.ts', args: ['--checks'], tools: () => [] },
