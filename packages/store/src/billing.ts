@@ -61,6 +61,27 @@ export async function listWhitelist(db: Queryable, accountId: string): Promise<W
   return rows.map(entryOf);
 }
 
+/**
+ * Whether a payment is what an order would be (contract PLN-213): of an account that exists, for a plan that has a
+ * price, and exactly that. Nothing is on sale yet, so no order says more.
+ */
+export async function isOrdered(
+  db: Queryable,
+  {
+    accountId,
+    planId,
+    amount,
+    currency,
+  }: { accountId: string; planId: string; amount: number; currency: string },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from accounts a, plans p
+     where a.id = $1 and p.id = $2 and p.price_amount = $3::bigint and p.price_currency = $4`,
+    [accountId, planId, amount, currency],
+  );
+  return rowCount === 1;
+}
+
 /** Keeps what a payment provider reported. @returns false when it is on record already */
 export async function keepBillingEvent(
   db: Queryable,

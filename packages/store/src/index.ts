@@ -181,7 +181,7 @@ export {
 export { type AttemptResult, finishAttempts } from './webhook-results.ts';
 export { type BreakerChange } from './webhook-breakers.ts';
 export { createRateWindows, type RateWindows } from './rate-windows.ts';
-export { joinWhitelist, keepBillingEvent, listPaidPlans, listWhitelist } from './billing.ts';
+export { isOrdered, joinWhitelist, keepBillingEvent, listPaidPlans, listWhitelist } from './billing.ts';
 export { insertReport } from './reports.ts';
 export { correctUsageDrift, type UsageDrift } from './usage-drift.ts';
 export { countWatchedTime, purgeViews, reconcileWatchLimits, type WatchedTime } from './watched-time.ts';

@@ -68,11 +68,11 @@ export const accountRoutes = defineRoutes({
     path: '/v1/billing/callbacks/{provider}',
     summary: 'What a payment provider reports',
     description:
-      'Signed by the provider: `X-Signature` is the hex HMAC-SHA256 of the raw body under the secret that was agreed. A repeat of the same event `id` changes nothing.',
+      'Signed by the provider: `X-Signature` is the hex HMAC-SHA256 of the raw body under the secret that was agreed. The body is `{ id, payment? }`, where `payment` is `{ accountId, planId, amount, currency }`; other fields are kept with it. A repeat of the same event `id` changes nothing.',
     tag: 'Billing',
     auth: [],
     rawBody: { maxBytes: 65_536 },
     response: { status: 200, body: z.object({ received: z.literal(true) }), description: 'It is on record.' },
-    errors: ['unauthorized', 'billing_unavailable'],
+    errors: ['unauthorized', 'billing_mismatch', 'billing_unavailable'],
   },
 });

@@ -1,21 +1,35 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type IncomingHttpHeaders } from 'node:http';
-import { ProblemError } from '@millrace/contract';
+import { ProblemError, text } from '@millrace/contract';
 import { z } from 'zod';
 
-/** All that is read of a provider's report in this version: its own id, by which repeats are told. */
-const event = z.object({ id: z.string().min(1).max(255) });
+const name = text({ max: 255 });
+/** All that is read of a provider's report in this version. */
+const billingEvent = z.object({
+  /** The provider's own id, by which repeats are told. */
+  id: name,
+  payment: z
+    .object({
+      accountId: name,
+      planId: name,
+      /** In the currency's smallest unit. */
+      amount: z.int(),
+      currency: name,
+    })
+    .optional(),
+});
+type BillingEvent = z.infer<typeof billingEvent>;
 
 /**
- * The id of a payment provider's report (contract "Billing").
+ * A payment provider's report (contract "Account routes").
  * @param secret agreed with the provider; undefined: there is none
  * @throws ProblemError `billing_unavailable`, `unauthorized`, `invalid_request`
  */
-export function billingEventId(
+export function readBillingEvent(
   raw: Buffer,
   headers: IncomingHttpHeaders,
   secret: string | undefined,
-): string {
+): BillingEvent {
   if (secret === undefined) throw new ProblemError('billing_unavailable');
   const signature = headers['x-signature'];
   const given = Buffer.from(typeof signature === 'string' ? signature : '', 'hex');
@@ -24,8 +38,11 @@ export function billingEventId(
     throw new ProblemError('unauthorized');
   }
   try {
-    return event.parse(JSON.parse(raw.toString('utf8'))).id;
+    return billingEvent.parse(JSON.parse(raw.toString('utf8')));
   } catch (cause) {
-    throw new ProblemError('invalid_request', { detail: 'The body is no report with an `id`.', cause });
+    throw new ProblemError('invalid_request', {
+      detail: 'The body is no report with an `id` and, where one was made, a `payment`.',
+      cause,
+    });
   }
 }

@@ -1,8 +1,15 @@
 import { ProblemError } from '@millrace/contract';
-import { accountUsage, joinWhitelist, keepBillingEvent, listPaidPlans, listWhitelist } from '@millrace/store';
+import {
+  accountUsage,
+  isOrdered,
+  joinWhitelist,
+  keepBillingEvent,
+  listPaidPlans,
+  listWhitelist,
+} from '@millrace/store';
 import { type ApiHandlers } from '../calls.ts';
 import { type FeatureDeps } from '../deps.ts';
-import { billingEventId } from './callback.ts';
+import { readBillingEvent } from './callback.ts';
 
 type BillingHandlers = Pick<
   ApiHandlers,
@@ -23,7 +30,12 @@ export const billingHandlers = ({ store, config, logger }: FeatureDeps): Billing
   checkout: () => Promise.reject(new ProblemError('billing_paused')),
 
   billingCallback: async ({ params: { provider }, raw, headers }) => {
-    const eventId = billingEventId(raw, headers, config.BILLING_CALLBACK_SECRETS.get(provider));
+    const secret = config.BILLING_CALLBACK_SECRETS.get(provider);
+    const { id: eventId, payment } = readBillingEvent(raw, headers, secret);
+    if (payment !== undefined && !(await isOrdered(store, payment))) {
+      logger.warn({ provider, eventId, ...payment }, 'payment does not match its order');
+      throw new ProblemError('billing_mismatch');
+    }
     const isNew = await keepBillingEvent(store, { provider, eventId, body: raw });
     logger.info({ provider, eventId, isNew }, 'billing event received');
     return { received: true };

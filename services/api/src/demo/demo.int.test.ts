@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type DemoPlayback } from '@millrace/contract';
 import { parseKeySet, verifyPlaybackToken } from '@millrace/domain';
+import { apiConfig } from '../config.ts';
 import { type Answer, createTenant, createTestApi, type TestApi } from '../testing/test-api.ts';
 
 const keys = parseKeySet(`p1:${'p'.repeat(32)}`);
@@ -10,7 +11,8 @@ beforeAll(async () => {
   api = await createTestApi({
     config: {
       ...{ DEMO_VIDEO_ID: videoId, DEMO_DOMAIN: 'www.example.com', PLAYBACK_KEYS: keys },
-      ...{ DEMO_RATE_PER_MINUTE: 10 },
+      // As it is unless configured.
+      DEMO_RATE_PER_MINUTE: apiConfig.shape.DEMO_RATE_PER_MINUTE.parse(undefined),
     },
   });
   const { accountId, projectId } = await createTenant(api);
@@ -27,7 +29,7 @@ const ask = (query = ''): Promise<Answer<DemoPlayback>> =>
 const nextMinute = (): void => api.travel(60_000);
 
 describe('GET /v1/demo/playback', () => {
-  it('gives anybody a token of ten minutes for the configured video and domain', async () => {
+  it('gives anybody a token of ten minutes for the configured video and domain [DEM-201, DEM-202, DEM-203]', async () => {
     nextMinute();
     const { status, body, headers } = await ask('?videoId=vid_other&domain=evil.example');
     expect([status, headers.get('access-control-allow-origin')]).toEqual([200, '*']);
@@ -41,16 +43,19 @@ describe('GET /v1/demo/playback', () => {
     expect([lives <= 600_000, lives > 590_000]).toEqual([true, true]);
   });
 
-  it('is limited for each client', async () => {
+  it('is limited for each client [DEM-205]', async () => {
     nextMinute();
-    const answers = await Promise.all(Array.from({ length: 12 }, () => ask()));
+    const answers = await Promise.all(Array.from({ length: 32 }, () => ask()));
     expect(answers.map(({ status }) => status).sort()).toEqual([
-      ...Array.from({ length: 10 }, () => 200),
+      ...Array.from({ length: 30 }, () => 200),
       ...[429, 429],
     ]);
+    expect((await ask()).problem.code).toBe('rate_limited');
+    nextMinute();
+    expect((await ask()).status).toBe(200);
   });
 
-  it('is 503 while the video does not play, and where nothing is configured', async () => {
+  it('is 503 while the video does not play, and where nothing is configured [DEM-204]', async () => {
     nextMinute();
     await api.store.query(`update videos set status = 'held' where id = $1`, [videoId]);
     const held = await ask();

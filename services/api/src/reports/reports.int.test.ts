@@ -27,13 +27,14 @@ const file = (body: unknown, key?: string, tenant = me): Promise<Answer<Report>>
   });
 const alerts = (): unknown[] =>
   api.log.lines.filter(
-    ({ message, fields }) => message === 'video reported' && fields['videoId'] === videoId,
+    ({ level, message, fields }) =>
+      level === 'warn' && message === 'video reported' && fields['videoId'] === videoId,
   );
 const stored = async (): Promise<number> =>
   (await api.store.query('select from reports where video_id = $1', [videoId])).rowCount;
 
 describe('filing a report', () => {
-  it('answers what was stored, and alerts the team at once', async () => {
+  it('answers what was stored, and alerts the team at once [RPT-001, RPT-203, RPT-204]', async () => {
     const { status, body } = await file({ reason: 'Copyright', detail: 'Mine' });
     expect([status, body]).toEqual([201, { id: body.id, videoId, reason: 'Copyright' }]);
     expect(body.id).toMatch(/^rep_/);
@@ -41,7 +42,7 @@ describe('filing a report', () => {
     expect(await api.metrics.render()).toMatch(/^millrace_reports_total\S* [1-9]/m);
   });
 
-  it('again with the same key gets the first report, and raises no second alert', async () => {
+  it('again with the same key gets the first report, and raises no second alert [RPT-205]', async () => {
     const answers = [await file({ reason: 'Spam' }, 'k1'), await file({ reason: 'Spam' }, 'k1')];
     expect(answers.map(({ status }) => status)).toEqual([201, 201]);
     expect(answers[1]?.body).toEqual(answers[0]?.body);
@@ -50,7 +51,7 @@ describe('filing a report', () => {
     expect([other.status, other.problem.code]).toEqual([422, 'invalid_request']);
   });
 
-  it('without a key files each', async () => {
+  it('without a key files each [RPT-206]', async () => {
     await file({ reason: 'Spam' });
     await file({ reason: 'Spam' });
     expect([alerts().length, await stored()]).toEqual([2, 2]);
@@ -63,14 +64,15 @@ describe('filing a report', () => {
     [{ reason: 'x', detail: 'x'.repeat(2_001) }, 'detail'],
     [{ reason: 'x', detail: null }, 'detail'],
     [{ reason: 'x', more: 1 }, 'more'],
-  ])('as %j is 400 and names the field', async (body, path) => {
+  ])('as %j is 400 and names the field [RPT-201, RPT-202]', async (body, path) => {
     const { status, problem } = await file(body);
     expect([status, problem.code, problem.errors?.[0]?.path]).toEqual([400, 'invalid_request', path]);
     expect(await stored()).toBe(0);
   });
 
-  it('takes the longest reason and an empty detail', async () => {
+  it('takes the longest reason and detail, and an empty detail [RPT-201, RPT-202]', async () => {
     expect((await file({ reason: '🎬'.repeat(200), detail: '' })).status).toBe(201);
+    expect((await file({ reason: 'x', detail: '🎬'.repeat(2_000) })).status).toBe(201);
   });
 
   it('of a video that is deleted, unknown or another’s is 404', async () => {
