@@ -1,6 +1,5 @@
 import { flagText, listText } from '@millrace/platform';
 import { z } from 'zod';
-import { type KafkaConnection } from './client.ts';
 
 const hostPort = z.string().regex(/^(\[[0-9a-f:]+\]|[a-z0-9.-]+):\d{1,5}$/i, 'is not host:port');
 
@@ -9,6 +8,11 @@ export const kafkaSettings = {
   /** `host:port[,host:port]`: any of them tells of the others. */
   KAFKA_BROKERS: listText.pipe(z.array(hostPort).min(1, 'names no broker')),
   KAFKA_TLS: flagText,
+  /** PEM text of the authority that signed the brokers' certificates; the system's ones unless told. */
+  KAFKA_TLS_CA: z.string().min(1).optional(),
+  /** PEM texts by which brokers that ask for it know this process. */
+  KAFKA_TLS_CERT: z.string().min(1).optional(),
+  KAFKA_TLS_KEY: z.string().min(1).optional(),
   KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional(),
   KAFKA_SASL_USERNAME: z.string().min(1).optional(),
   KAFKA_SASL_PASSWORD: z.string().min(1).optional(),
@@ -18,31 +22,27 @@ export const kafkaSettings = {
 
 export type KafkaConfig = z.output<z.ZodObject<typeof kafkaSettings>>;
 
-const saslNames = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
+/** Settings that are needed together or not at all. */
+const groups = [
+  ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'],
+  ['KAFKA_TLS_CERT', 'KAFKA_TLS_KEY'],
+] as const;
+const tlsNames = ['KAFKA_TLS_CA', 'KAFKA_TLS_CERT', 'KAFKA_TLS_KEY'] as const;
 
 /** For `superRefine`: what the settings must be together. */
 export function checkKafkaSettings(
-  config: Pick<KafkaConfig, (typeof saslNames)[number]>,
+  config: Pick<KafkaConfig, (typeof groups)[number][number] | (typeof tlsNames)[number] | 'KAFKA_TLS'>,
   context: z.RefinementCtx,
 ): void {
-  const missing = saslNames.filter((name) => config[name] === undefined);
-  if (missing.length === saslNames.length) return;
-  for (const name of missing)
-    context.addIssue({ code: 'custom', path: [name], message: 'is needed with the others of KAFKA_SASL_*' });
-}
-
-/** What the settings say of the way to the brokers. */
-export function connectionOf(config: KafkaConfig): KafkaConnection {
-  const {
-    KAFKA_SASL_MECHANISM: mechanism,
-    KAFKA_SASL_USERNAME: username,
-    KAFKA_SASL_PASSWORD: password,
-  } = config;
-  const hasLogin = mechanism !== undefined && username !== undefined && password !== undefined;
-  return {
-    brokers: config.KAFKA_BROKERS,
-    clientId: 'millrace',
-    ...(config.KAFKA_TLS && { tls: true }),
-    ...(hasLogin && { sasl: { mechanism, username, password } }),
-  };
+  const complain = (name: string, message: string): void =>
+    context.addIssue({ code: 'custom', path: [name], message });
+  for (const names of groups) {
+    const missing = names.filter((name) => config[name] === undefined);
+    if (missing.length === names.length) continue;
+    for (const name of missing)
+      complain(name, `is needed with ${names.filter((n) => n !== name).join(' and ')}`);
+  }
+  for (const name of tlsNames) {
+    if (config[name] !== undefined && !config.KAFKA_TLS) complain(name, 'has no effect without KAFKA_TLS');
+  }
 }

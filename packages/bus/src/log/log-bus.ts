@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, type Logger } from '@millrace/platform';
 import { type Bus, BusRequestError, type OutgoingMessage, type Subscription } from '../bus.ts';
-import { encodeMessage } from '../message.ts';
-import { partitionOf } from '../partitioner.ts';
-import { type LogStore, type PlacedMessage } from './log-store.ts';
+import { placeMessages } from '../message.ts';
+import { type LogStore } from './log-store.ts';
 import { LogSubscription, type SubscriptionTimes } from './subscription.ts';
 
 export interface LogBusOptions {
@@ -29,16 +28,7 @@ export function createLogBus({ store, bootId, clock, logger, ...options }: LogBu
 
   const publish = async (batch: readonly OutgoingMessage[]): Promise<void> => {
     assertOpen();
-    const encoded = batch.map(encodeMessage);
-    const placed: PlacedMessage[] = [];
-    for (const [index, message] of encoded.entries()) {
-      const partitions = await store.partitions(message.topic);
-      const partition = batch[index]?.partition ?? partitionOf(message.key, partitions);
-      if (!Number.isInteger(partition) || partition < 0 || partition >= partitions) {
-        throw new BusRequestError('invalid_partition', `${message.topic} has no partition ${partition}`);
-      }
-      placed.push({ ...message, partition });
-    }
+    const placed = await placeMessages(batch, (topic) => store.partitions(topic));
     if (placed.length > 0) await store.append(placed);
   };
 

@@ -1,4 +1,6 @@
-import { type EncodedMessage } from '../message.ts';
+import { type OffsetCommit } from '../delivery/offset-committer.ts';
+import { type StoredMessage } from '../delivery/partition-reader.ts';
+import { type PlacedMessage } from '../message.ts';
 
 /** One subscription's place in its group. */
 export interface Member {
@@ -8,19 +10,9 @@ export interface Member {
   topic: string;
 }
 
-/** A message with the partition it belongs to. */
-export interface PlacedMessage extends EncodedMessage {
-  partition: number;
-}
-
 /** A message as it lies in the log. */
-export interface LogMessage {
+export interface LogMessage extends StoredMessage {
   partition: number;
-  offset: number;
-  key: string;
-  value: string;
-  headers: Record<string, string>;
-  timestamp: Date;
   /** The partition's next free offset when this was read: more is there to read below it. */
   end: number;
 }
@@ -44,13 +36,6 @@ export interface FetchLimits {
   messages: number;
   /** Bytes of values per partition; the first message comes whatever its size. */
   bytes: number;
-}
-
-/** An offset to commit: everything before `next` is handled. */
-export interface OffsetCommit {
-  partition: number;
-  epoch: number;
-  next: number;
 }
 
 /**

@@ -1,11 +1,17 @@
 import { type Clock, type Logger } from '@millrace/platform';
 import { type Handler, type SubscribeOptions, type Subscription } from '../bus.ts';
-import { type LogEvent, type LogStore, type Member, type PartitionState } from './log-store.ts';
-import { OffsetCommitter } from './offset-committer.ts';
-import { PartitionReader, type ReaderDeps } from './partition-reader.ts';
+import {
+  type LogEvent,
+  type LogMessage,
+  type LogStore,
+  type Member,
+  type PartitionState,
+} from './log-store.ts';
+import { OffsetCommitter } from '../delivery/offset-committer.ts';
+import { PartitionReader, type ReaderDeps } from '../delivery/partition-reader.ts';
 import { shareOf } from './share.ts';
-import { Slots } from './slots.ts';
-import { sleepUnlessAborted, Wakeup } from './wakeup.ts';
+import { Slots } from '../delivery/slots.ts';
+import { sleepUnlessAborted, Wakeup } from '../delivery/wakeup.ts';
 
 export interface SubscriptionTimes {
   /** How long a member may be silent before others take its partitions, in milliseconds. */
@@ -57,18 +63,17 @@ export class LogSubscription implements Subscription {
     this.#member = member;
     this.#from = options.from ?? 'earliest';
     this.#onGap = (partition) => this.#reportGap(partition, options.onGap);
-    this.#committer = new OffsetCommitter(deps.store, member);
+    this.#committer = new OffsetCommitter((commits) => deps.store.commit(member, commits));
     this.#readerDeps = {
       topic: member.topic,
       handler,
       pause: options.pause,
-      onGap: this.#onGap,
       slots: new Slots(Math.max(1, options.concurrency ?? 1)),
       committer: this.#committer,
       clock: deps.clock,
       logger,
       onHungry: () => this.#feedWakeup.wake(),
-      capacity: readAhead.messages,
+      capacity: readAhead,
     };
   }
 
@@ -286,12 +291,22 @@ export class LogSubscription implements Subscription {
     try {
       const messages = await this.#deps.store.fetch(this.#member.topic, wanted, readAhead);
       const byPartition = Map.groupBy(messages, (message) => message.partition);
-      for (const reader of hungry) reader.push(byPartition.get(reader.partition) ?? []);
+      for (const reader of hungry) this.#take(reader, byPartition.get(reader.partition) ?? []);
     } catch (error) {
       for (const reader of hungry) reader.stale = true;
       this.#reportUnavailable(error);
       await sleepUnlessAborted(this.#deps.clock, fetchRetryMs, this.#ended.signal);
     }
+  }
+
+  #take(reader: PartitionReader, messages: readonly LogMessage[]): void {
+    const [first] = messages;
+    const last = messages.at(-1);
+    if (!first || !last) return;
+    // Offsets have no gaps: a jump means that retention was faster than this reader.
+    if (first.offset > reader.fetchFrom) this.#onGap(reader.partition);
+    reader.push(messages, last.offset + 1);
+    if (reader.fetchFrom < last.end) reader.stale = true;
   }
 
   #reportGap(partition: number, onGap: SubscribeOptions['onGap']): void {

@@ -3,7 +3,7 @@ import { type Clock, type Logger, silentLogger, systemClock } from '@millrace/pl
 import { type Bus, type BusMessage } from '../bus.ts';
 import { createLogBus } from '../log/log-bus.ts';
 import { type SubscriptionTimes } from '../log/subscription.ts';
-import { shippedTopics } from '../topics.ts';
+import { shippedPartitions } from '../topics.ts';
 import { MemoryLog } from './memory-log.ts';
 
 export interface MemoryBusOptions {
@@ -24,7 +24,7 @@ export interface MemoryBus extends Bus {
  * one bus can play a whole group. Close it: its members hold timers.
  */
 export function createMemoryBus(options: MemoryBusOptions = {}): MemoryBus {
-  const { clock = systemClock, logger = silentLogger, topics = shippedTopics(), times = {} } = options;
+  const { clock = systemClock, logger = silentLogger, topics = shippedPartitions(), times = {} } = options;
   const store = new MemoryLog(clock, topics);
   return {
     ...createLogBus({ store, bootId: randomUUID(), clock, logger, times }),

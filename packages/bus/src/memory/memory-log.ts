@@ -1,15 +1,15 @@
 import { type Clock } from '@millrace/platform';
 import { BusRequestError } from '../bus.ts';
+import { type OffsetCommit } from '../delivery/offset-committer.ts';
 import {
   type FetchLimits,
   type LogEvent,
   type LogMessage,
   type LogStore,
   type Member,
-  type OffsetCommit,
   type PartitionState,
-  type PlacedMessage,
 } from '../log/log-store.ts';
+import { type PlacedMessage } from '../message.ts';
 
 interface GroupOffset {
   committed: number;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Clock, type Logger } from '@millrace/platform';
 import { Client } from 'pg';
 import { type LogEvent } from '../log/log-store.ts';
-import { sleepUnlessAborted } from '../log/wakeup.ts';
+import { sleepUnlessAborted } from '../delivery/wakeup.ts';
 import { connectionConfig, endWithin, type Runner } from './connections.ts';
 import { notify } from './statements.ts';
 

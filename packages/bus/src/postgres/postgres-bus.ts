@@ -2,7 +2,7 @@ import { type Clock, type Logger, systemClock } from '@millrace/platform';
 import { type Bus } from '../bus.ts';
 import { createLogBus } from '../log/log-bus.ts';
 import { type SubscriptionTimes } from '../log/subscription.ts';
-import { shippedTopics } from '../topics.ts';
+import { shippedPartitions } from '../topics.ts';
 import { openConnections } from './connections.ts';
 import { PostgresLog } from './postgres-log.ts';
 import { prune, type Pruned } from './retention.ts';
@@ -45,7 +45,7 @@ export function createPostgresBus(options: PostgresBusOptions): PostgresBus {
   const store = new PostgresLog({ connectionString, connections, bootId, clock, logger });
   return {
     ...createLogBus({ store, bootId, clock, logger, times }),
-    ensureTopics: async (topics = shippedTopics()) => {
+    ensureTopics: async (topics = shippedPartitions()) => {
       await connections.durable.run(sql.ensureTopics, [Object.keys(topics), Object.values(topics)]);
     },
     prune: (olderThan) => prune(connections.relaxed, olderThan),

@@ -1,16 +1,11 @@
 import { type Clock, type Logger } from '@millrace/platform';
 import { BusRequestError } from '../bus.ts';
-import {
-  type LogMessage,
-  type LogStore,
-  type Member,
-  type OffsetCommit,
-  type PartitionState,
-  type PlacedMessage,
-} from '../log/log-store.ts';
+import { type OffsetCommit } from '../delivery/offset-committer.ts';
+import { type LogMessage, type LogStore, type Member, type PartitionState } from '../log/log-store.ts';
+import { type PlacedMessage } from '../message.ts';
+import { Publisher } from '../publisher.ts';
 import { type Connections } from './connections.ts';
 import { EventChannel } from './listener.ts';
-import { Publisher } from './publisher.ts';
 import * as sql from './statements.ts';
 
 export interface PostgresLogOptions {
@@ -20,6 +15,9 @@ export interface PostgresLogOptions {
   clock: Clock;
   logger: Logger;
 }
+
+/** What goes into one statement at most. */
+const statementLimits = { messages: 1_000, bytes: 8 * 1024 * 1024 };
 
 /** The log in PostgreSQL's tables `bus_*` (migration `000002_bus.sql`). Leases run by database time. */
 export class PostgresLog implements LogStore {
@@ -34,7 +32,7 @@ export class PostgresLog implements LogStore {
     this.#connections = connections;
     this.#bootId = bootId;
     this.#events = new EventChannel({ ...options, relaxed: connections.relaxed });
-    this.#publisher = new Publisher((batch) => this.#append(batch));
+    this.#publisher = new Publisher((batch) => this.#append(batch), statementLimits);
   }
 
   async partitions(topic: string): Promise<number> {

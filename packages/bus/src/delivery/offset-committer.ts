@@ -1,5 +1,4 @@
 import { BusUnavailableError } from '../bus.ts';
-import { type LogStore, type Member } from './log-store.ts';
 
 /** The owner of an offset: a partition at one epoch. */
 export interface OffsetHolder {
@@ -11,20 +10,28 @@ export interface OffsetHolder {
   lose(): void;
 }
 
+/** An offset to commit: everything before `next` is handled. */
+export interface OffsetCommit {
+  partition: number;
+  epoch: number;
+  next: number;
+}
+
+/** Writes offsets; answers with the partitions that were still this member's. Rejects when it may not have written. */
+export type WriteOffsets = (commits: readonly OffsetCommit[]) => Promise<ReadonlySet<number>>;
+
 /**
  * Writes a subscription's offsets: one statement in flight, and all that is handled meanwhile goes into the
  * next one. What could not be written stays pending for the next flush.
  */
 export class OffsetCommitter {
-  readonly #store: LogStore;
-  readonly #member: Member;
+  readonly #write: WriteOffsets;
   readonly #pending = new Map<OffsetHolder, number>();
   #running: Promise<void> = Promise.resolve();
   #queued: Promise<ReadonlySet<OffsetHolder>> | undefined;
 
-  constructor(store: LogStore, member: Member) {
-    this.#store = store;
-    this.#member = member;
+  constructor(write: WriteOffsets) {
+    this.#write = write;
   }
 
   /**
@@ -67,7 +74,7 @@ export class OffsetCommitter {
     const commits = batch.map(([{ partition, epoch }, next]) => ({ partition, epoch, next }));
     let taken: ReadonlySet<number>;
     try {
-      taken = await this.#store.commit(this.#member, commits);
+      taken = await this.#write(commits);
     } catch (error) {
       for (const [holder, next] of batch) {
         if (!holder.lost && !this.#pending.has(holder)) this.#pending.set(holder, next);

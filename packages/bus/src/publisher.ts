@@ -1,7 +1,12 @@
-import { BusUnavailableError } from '../bus.ts';
+import { BusUnavailableError } from './bus.ts';
 
-/** What goes into one statement at most. */
-const batchLimits = { messages: 1_000, bytes: 8 * 1024 * 1024 };
+/** What goes into one send at most; a single message may weigh more. */
+export interface SendLimits {
+  messages: number;
+  /** Messages with their overhead. */
+  bytes: number;
+}
+
 /** What may wait for its turn, in bytes. Over it the database is too slow for what is published. */
 const maximumWaitingBytes = 64 * 1024 * 1024;
 /** What a message costs besides its text. */
@@ -21,12 +26,14 @@ interface Waiting<Message> {
  */
 export class Publisher<Message extends { bytes: number }> {
   readonly #send: (batch: readonly Message[]) => Promise<void>;
+  readonly #limits: SendLimits;
   #waiting: Waiting<Message>[] = [];
   #waitingBytes = 0;
   #running: Promise<void> | undefined;
 
-  constructor(send: (batch: readonly Message[]) => Promise<void>) {
+  constructor(send: (batch: readonly Message[]) => Promise<void>, limits: SendLimits) {
     this.#send = send;
+    this.#limits = limits;
   }
 
   /** Resolves when all messages are durable. @throws {BusUnavailableError} when they may not be */
@@ -75,21 +82,21 @@ export class Publisher<Message extends { bytes: number }> {
     for (const waiting of this.#waiting) {
       messages += waiting.messages.length;
       bytes += waiting.bytes;
-      if (count > 0 && (messages > batchLimits.messages || bytes > batchLimits.bytes)) break;
+      if (count > 0 && (messages > this.#limits.messages || bytes > this.#limits.bytes)) break;
       this.#waitingBytes -= waiting.bytes;
       count += 1;
     }
     return this.#waiting.splice(0, count);
   }
 
-  /** Parts that each fit one statement. */
+  /** Parts that each fit one send. */
   #split(messages: readonly Message[]): Message[][] {
     const parts: Message[][] = [];
     let part: Message[] = [];
     let bytes = 0;
     for (const message of messages) {
       const weight = weigh([message]);
-      if (part.length > 0 && (part.length >= batchLimits.messages || bytes + weight > batchLimits.bytes)) {
+      if (part.length > 0 && (part.length >= this.#limits.messages || bytes + weight > this.#limits.bytes)) {
         parts.push(part);
         part = [];
         bytes = 0;

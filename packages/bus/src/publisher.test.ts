@@ -31,13 +31,14 @@ function createWire(): {
   };
 }
 
+const limits = { messages: 1_000, bytes: 8 * 1024 * 1024 };
 const message = (id: number, bytes = 10): Message => ({ id, bytes });
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('Publisher', () => {
   it('sends one batch at a time and joins what comes meanwhile, in order', async () => {
     const wire = createWire();
-    const publisher = new Publisher<Message>(wire.send);
+    const publisher = new Publisher<Message>(wire.send, limits);
     const first = publisher.publish([message(1), message(2)]);
     await turn();
     const others = [publisher.publish([message(3)]), publisher.publish([message(4), message(5)])];
@@ -56,7 +57,7 @@ describe('Publisher', () => {
 
   it('splits what is too much for one statement, by number and by size', async () => {
     const wire = createWire();
-    const publisher = new Publisher<Message>(wire.send);
+    const publisher = new Publisher<Message>(wire.send, limits);
     const many = publisher.publish(Array.from({ length: 2_500 }, (_, id) => message(id)));
     for (let i = 0; i < 3; i++) {
       await turn();
@@ -78,7 +79,7 @@ describe('Publisher', () => {
 
   it('fails what waits behind a failure too, and sends again afterwards', async () => {
     const wire = createWire();
-    const publisher = new Publisher<Message>(wire.send);
+    const publisher = new Publisher<Message>(wire.send, limits);
     const first = publisher.publish([message(1)]);
     await turn();
     const second = publisher.publish([message(2)]);
@@ -94,7 +95,7 @@ describe('Publisher', () => {
 
   it('refuses more than 64 MiB of waiting messages', async () => {
     const wire = createWire();
-    const publisher = new Publisher<Message>(wire.send);
+    const publisher = new Publisher<Message>(wire.send, limits);
     const inFlight = publisher.publish([message(0)]);
     await turn();
     const megabytes = Array.from({ length: 64 }, (_, id) => publisher.publish([message(id, 1_000_000)]));

@@ -1,24 +1,31 @@
 import { type Clock, type Logger } from '@millrace/platform';
 import { type BusMessage, BusUnavailableError, type Handler } from '../bus.ts';
-import { type LogMessage } from './log-store.ts';
 import { type OffsetCommitter, type OffsetHolder } from './offset-committer.ts';
 import { type Slots } from './slots.ts';
 import { sleepUnlessAborted, Wakeup } from './wakeup.ts';
+
+/** A message as a log keeps it. */
+export interface StoredMessage {
+  offset: number;
+  key: string;
+  value: string;
+  headers: Record<string, string>;
+  timestamp: Date;
+}
 
 export interface ReaderDeps {
   topic: string;
   handler: Handler;
   /** `SubscribeOptions.pause`. */
   pause: (() => Promise<void> | undefined) | undefined;
-  onGap: (partition: number) => void;
   slots: Slots;
   committer: OffsetCommitter;
   clock: Clock;
   logger: Logger;
   /** Called when the buffer has room for more. */
   onHungry: () => void;
-  /** Messages buffered at most; below half of it more is fetched. */
-  capacity: number;
+  /** What is buffered before nothing more is fetched: below half of it more is. */
+  capacity: { messages: number; bytes: number };
 }
 
 const firstRetryMs = 200;
@@ -42,10 +49,11 @@ export class PartitionReader implements OffsetHolder {
   seen: number;
 
   readonly #deps: ReaderDeps;
-  readonly #buffer: LogMessage[] = [];
+  readonly #buffer: StoredMessage[] = [];
   readonly #arrival = new Wakeup();
   readonly #stop = new AbortController();
   #current: AbortController | undefined;
+  #bufferedBytes = 0;
   #lost = false;
   #failures = 0;
 
@@ -68,19 +76,28 @@ export class PartitionReader implements OffsetHolder {
   }
 
   get wantsMore(): boolean {
-    return this.stale && this.#buffer.length < this.#deps.capacity / 2;
+    return this.stale && this.#fill < 0.5;
   }
 
-  /** Takes messages that were fetched from `fetchFrom` on. */
-  push(messages: readonly LogMessage[]): void {
-    const [first] = messages;
-    const last = messages.at(-1);
-    if (!first || !last) return;
-    // Offsets have no gaps: a jump means that retention was faster than this reader.
-    if (first.offset > this.fetchFrom) this.#deps.onGap(this.partition);
-    this.fetchFrom = last.offset + 1;
-    if (this.fetchFrom < last.end) this.stale = true;
+  /** True while nothing more should be fetched. */
+  get full(): boolean {
+    return this.#fill >= 1;
+  }
+
+  get #fill(): number {
+    const { messages, bytes } = this.#deps.capacity;
+    return Math.max(this.#buffer.length / messages, this.#bufferedBytes / bytes);
+  }
+
+  /**
+   * Takes messages that follow what it has.
+   *
+   * @param next where reading goes on after them
+   */
+  push(messages: readonly StoredMessage[], next: number): void {
+    this.fetchFrom = next;
     this.#buffer.push(...messages);
+    for (const message of messages) this.#bufferedBytes += message.value.length;
     this.#arrival.wake();
   }
 
@@ -118,7 +135,7 @@ export class PartitionReader implements OffsetHolder {
   }
 
   /** True when the message is done: handled, or committed early by its handler. Never rejects. */
-  async #attempt(message: LogMessage): Promise<boolean> {
+  async #attempt(message: StoredMessage): Promise<boolean> {
     let committed = false;
     const controller = new AbortController();
     const commit = async (): Promise<void> => {
@@ -130,7 +147,7 @@ export class PartitionReader implements OffsetHolder {
       if (!(await this.#passGate())) return false;
       this.seen = Math.max(this.seen, message.offset + 1);
       this.#current = controller;
-      await this.#deps.handler(toBusMessage(this.#deps.topic, message), {
+      await this.#deps.handler(this.#toBusMessage(message), {
         commit,
         signal: controller.signal,
       });
@@ -159,8 +176,9 @@ export class PartitionReader implements OffsetHolder {
     return !this.#stopped;
   }
 
-  #advance(message: LogMessage): void {
+  #advance(message: StoredMessage): void {
     this.#buffer.shift();
+    this.#bufferedBytes -= message.value.length;
     this.#failures = 0;
     if (!this.#lost) {
       // A failure keeps the offset pending: the next commit or the next beat writes it.
@@ -175,7 +193,7 @@ export class PartitionReader implements OffsetHolder {
     await sleepUnlessAborted(this.#deps.clock, wait, this.#stop.signal);
   }
 
-  #logFailure(message: LogMessage, error: unknown, committed: boolean): void {
+  #logFailure(message: StoredMessage, error: unknown, committed: boolean): void {
     const fields = {
       topic: this.#deps.topic,
       partition: this.partition,
@@ -188,14 +206,9 @@ export class PartitionReader implements OffsetHolder {
       committed ? 'a handler failed after its commit' : 'a handler failed; the message is delivered again',
     );
   }
-}
 
-const toBusMessage = (topic: string, message: LogMessage): BusMessage => ({
-  topic,
-  partition: message.partition,
-  offset: String(message.offset),
-  key: message.key,
-  value: message.value,
-  headers: message.headers,
-  timestamp: message.timestamp,
-});
+  #toBusMessage({ offset, key, value, headers, timestamp }: StoredMessage): BusMessage {
+    const { topic } = this.#deps;
+    return { topic, partition: this.partition, offset: String(offset), key, value, headers, timestamp };
+  }
+}

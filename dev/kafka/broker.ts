@@ -1,0 +1,150 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { kafkaJars } from './jars.ts';
+import { brokerProperties, type SecureListener } from './properties.ts';
+
+export interface KafkaBrokerOptions {
+  /** Where its data is; a temporary folder, removed by `stop`, unless told. */
+  dataDir?: string;
+  /** A free one unless told. */
+  port?: number;
+  /** Adds a listener with TLS and SASL beside the plain one. */
+  secure?: SecureListener;
+  /** Lines of `server.properties` instead of, or beside, the usual ones. */
+  properties?: Readonly<Record<string, string>>;
+}
+
+export interface KafkaBroker {
+  /** `127.0.0.1:PORT`; it stays the same over a kill. */
+  readonly address: string;
+  /** The same of the listener with TLS and SASL, when there is one. */
+  readonly secureAddress: string | undefined;
+  /** Undefined while it is not running. */
+  readonly pid: number | undefined;
+  /** Ends it as a power cut would. */
+  kill(): Promise<void>;
+  /** Starts it again after `kill` or `shutDown`, on the same ports and data. */
+  start(): Promise<void>;
+  /** Ends it in order, as for maintenance. */
+  shutDown(): Promise<void>;
+  /** Freezes it: it holds its connections and answers nothing. */
+  freeze(): void;
+  thaw(): void;
+  /** Ends it, and removes its folder when that was temporary. */
+  stop(): Promise<void>;
+}
+
+const host = '127.0.0.1';
+const startMs = 60_000;
+/** Small, and quick to start rather than quick to run. */
+const jvm = ['-Xms256m', '-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dlog4j2.level=INFO'];
+/** The port opens earlier, but refuses what comes. */
+const readyLine = 'Kafka Server started';
+
+/**
+ * Starts a real Apache Kafka broker (KRaft, one node) on loopback and resolves when it takes requests. The first
+ * start on a machine fetches it.
+ */
+export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promise<KafkaBroker> {
+  const jars = await kafkaJars();
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'millrace-kafka-')));
+  const [client, controller, secure] = await freePorts(options.port);
+  const properties = join(dataDir, 'server.properties');
+  await mkdir(dataDir, { recursive: true });
+  const ports = { client, controller, secure };
+  await writeFile(properties, brokerProperties({ ...options, host, ports, logs: join(dataDir, 'logs') }));
+  format(jars, properties);
+
+  let child: ChildProcess | null = null;
+  const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
+    const ending = child;
+    child = null;
+    if (ending === null || ending.exitCode !== null || ending.signalCode !== null) return;
+    ending.kill(signal);
+    await once(ending, 'exit');
+  };
+  const start = async (): Promise<void> => {
+    child = launch(jars, properties);
+    await untilReady(child);
+  };
+  const stop = async (): Promise<void> => {
+    await end(options.dataDir === undefined ? 'SIGKILL' : 'SIGTERM');
+    if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+  };
+  try {
+    await start();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    address: `${host}:${client}`,
+    secureAddress: options.secure && `${host}:${secure}`,
+    get pid() {
+      return child?.pid;
+    },
+    kill: () => end('SIGKILL'),
+    start,
+    shutDown: () => end('SIGTERM'),
+    freeze: () => child?.kill('SIGSTOP'),
+    thaw: () => child?.kill('SIGCONT'),
+    stop,
+  };
+}
+
+/** Gives new data their cluster id; data that are there keep theirs. */
+function format(jars: string, properties: string): void {
+  const id = randomBytes(16);
+  // An id may not begin with a dash: the tool would take it for an option.
+  id.writeUInt8(id.readUInt8() & 0x7f);
+  const clusterId = id.toString('base64url');
+  const tool = ['kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', clusterId, '-c', properties];
+  const { status, stderr } = spawnSync('java', ['-cp', join(jars, '*'), ...tool], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`the broker's storage could not be formatted: ${stderr}`);
+}
+
+/** It ends with its parent, where the system can see to that. */
+function launch(jars: string, properties: string): ChildProcess {
+  const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path));
+  const java = ['java', ...jvm, '-cp', join(jars, '*'), 'kafka.Kafka', properties];
+  const [command = '', ...args] =
+    setpriv === undefined ? java : [setpriv, '--pdeathsig', 'KILL', '--', ...java];
+  return spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Resolves at the broker's own word; rejects with the end of its log when it ends before. */
+async function untilReady(child: ChildProcess): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+  let log = '';
+  const fail = (why: string): void => reject(new Error(`Kafka ${why}: ${log.slice(-4_000)}`));
+  const timer = setTimeout(() => fail(`was not ready within ${startMs} ms`), startMs);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-16_000);
+      if (log.includes(readyLine)) resolve(undefined);
+    });
+  }
+  child.once('error', reject);
+  child.once('exit', (code) => fail(`ended with ${code ?? 'a signal'}`));
+  await promise.finally(() => clearTimeout(timer));
+}
+
+/** Ports for clients, the controller and the secure listener; the first as given. */
+async function freePorts(given: number | undefined): Promise<[number, number, number]> {
+  const servers = [0, 0, 0].map((port) => createServer().listen(port, host));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const [first = 0, second = 0, third = 0] = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(
+    servers.map(async (server) => {
+      server.close();
+      await once(server, 'close');
+    }),
+  );
+  return [given ?? first, second, third];
+}

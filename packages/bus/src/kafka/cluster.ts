@@ -1,0 +1,170 @@
+import { type Clock } from '@millrace/platform';
+import { type Admin } from 'kafkajs';
+import { BusRequestError, BusUnavailableError } from '../bus.ts';
+import { type KafkaClient } from './client.ts';
+import { protocolError, toBusError } from './errors.ts';
+import { type KafkaTimes } from './times.ts';
+import { within } from './within.ts';
+
+/** Where a group stands in a partition. */
+export interface Position {
+  /** Offset of the next message to handle; undefined when the group never committed one. */
+  committed: number | undefined;
+  /** Offset of the first message that is still kept. */
+  low: number;
+  /** The next free offset. */
+  high: number;
+}
+
+/** What kafkajs commits for a group whose offset retention has deleted: "from the earliest on". */
+const earliestSentinel = -2;
+const retryMs = 100;
+/** A topic that was just created is not known to every broker at once. */
+const unknownTopicPatienceMs = 1_000;
+
+/** What a broker answers while it is not ready, or not the right one any more. */
+const passing = new Set([
+  'GROUP_COORDINATOR_NOT_AVAILABLE',
+  'GROUP_LOAD_IN_PROGRESS',
+  'NOT_COORDINATOR_FOR_GROUP',
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_FOR_PARTITION',
+  'NOT_CONTROLLER',
+]);
+
+/** True for errors that are gone a moment later. */
+export const isPassing = (error: unknown): boolean => passing.has(protocolError(error) ?? '');
+
+/**
+ * Questions to the cluster, one after the other (kafkajs keeps the metadata of the last one only). A client that
+ * failed is given up, so that the next question starts on fresh connections.
+ */
+export class KafkaCluster {
+  readonly #open: () => KafkaClient;
+  readonly #clock: Clock;
+  readonly #times: KafkaTimes;
+  readonly #partitions = new Map<string, { count: number; until: number }>();
+  #session: { client: KafkaClient; admin: Admin } | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(open: () => KafkaClient, { clock, times }: { clock: Clock; times: KafkaTimes }) {
+    this.#open = open;
+    this.#clock = clock;
+    this.#times = times;
+  }
+
+  /** Number of partitions of a topic, as it was some minutes ago at most. @throws {BusRequestError} `unknown_topic` */
+  async partitions(topic: string): Promise<number> {
+    const now = this.#clock.now().getTime();
+    const known = this.#partitions.get(topic);
+    if (known && known.until > now) return known.count;
+    const count = await this.#countPartitions(topic);
+    this.#partitions.set(topic, { count, until: now + this.#times.metadataMs });
+    return count;
+  }
+
+  /** Forgets what it knows of topics, after something that contradicts it. */
+  forgetTopics(): void {
+    this.#partitions.clear();
+  }
+
+  /** Where a group stands in each partition of a topic. */
+  positions(groupId: string, topic: string): Promise<Map<number, Position>> {
+    return this.ask(async (admin) => {
+      // In this order: what is published meanwhile makes a lag too large, never negative.
+      const [committed] = await admin.fetchOffsets({ groupId, topics: [topic] });
+      const ends = await admin.fetchTopicOffsets(topic);
+      const offsets = new Map(
+        committed?.partitions.map(({ partition, offset }) => [partition, Number(offset)]),
+      );
+      return new Map(
+        ends
+          .map(({ partition, ...end }): [number, Position] => {
+            const [low, high] = [Number(end.low), Number(end.high)];
+            const offset = offsets.get(partition) ?? -1;
+            return [
+              partition,
+              { committed: offset === earliestSentinel ? low : naturalOf(offset), low, high },
+            ];
+          })
+          .sort(([a], [b]) => a - b),
+      );
+    });
+  }
+
+  /** The offset of a partition's first message that is still kept. */
+  async low(topic: string, partition: number): Promise<number> {
+    const ends = await this.ask((admin) => admin.fetchTopicOffsets(topic));
+    return Number(ends.find((end) => end.partition === partition)?.low ?? 0);
+  }
+
+  /**
+   * Has the cluster asked something, within the time of a request.
+   *
+   * @throws {BusUnavailableError} when it does not answer, {BusRequestError} for what does not exist
+   */
+  ask<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
+    const answer = this.#last.then(() => this.#ask(question));
+    this.#last = answer.catch(() => undefined);
+    return answer;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#last;
+    await this.#giveUp();
+  }
+
+  async #countPartitions(topic: string): Promise<number> {
+    const deadline = performance.now() + unknownTopicPatienceMs;
+    for (;;) {
+      try {
+        const { topics } = await this.ask((admin) => admin.fetchTopicMetadata({ topics: [topic] }));
+        const count = topics.find(({ name }) => name === topic)?.partitions.length ?? 0;
+        if (count > 0) return count;
+        throw new BusRequestError('unknown_topic', `there is no topic ${topic}`);
+      } catch (error) {
+        if (!(error instanceof BusRequestError) || performance.now() > deadline) throw error;
+        await this.#clock.sleep(retryMs);
+      }
+    }
+  }
+
+  async #ask<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
+    const deadline = performance.now() + this.#times.requestMs;
+    for (;;) {
+      try {
+        return await within(deadline - performance.now(), this.#try(question), () => {
+          throw new BusUnavailableError('the cluster did not answer in time');
+        });
+      } catch (error) {
+        const known = toBusError(error);
+        if (known instanceof BusRequestError) throw known;
+        await this.#giveUp();
+        if (!isPassing(error) || performance.now() > deadline) throw known;
+        await this.#clock.sleep(retryMs);
+      }
+    }
+  }
+
+  async #try<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
+    if (this.#closed) throw new BusRequestError('closed', 'the bus is closed');
+    if (!this.#session) {
+      const client = this.#open();
+      this.#session = { client, admin: client.kafka.admin({ retry: { retries: 0 } }) };
+      await this.#session.admin.connect();
+    }
+    return question(this.#session.admin);
+  }
+
+  async #giveUp(): Promise<void> {
+    const session = this.#session;
+    this.#session = undefined;
+    if (!session) return;
+    await within(this.#times.farewellMs, session.admin.disconnect(), () => undefined).catch(() => undefined);
+    session.client.sever();
+  }
+}
+
+const naturalOf = (offset: number): number | undefined => (offset < 0 ? undefined : offset);
