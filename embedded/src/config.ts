@@ -1,4 +1,4 @@
-import { logLevels } from '@millrace/platform';
+import { logLevels, traceSettings } from '@millrace/platform';
 import { z } from 'zod';
 
 /** 0 takes a free port and keeps it in the data folder, so that addresses stay the same over restarts. */
@@ -12,6 +12,7 @@ const httpUrl = z
 export const embeddedConfig = z.object({
   NODE_ENV: z.string().default('development'),
   LOG_LEVEL: z.enum(logLevels).default('info'),
+  ...traceSettings,
   /** Address that every port is opened on. */
   MILLRACE_HOST: z.string().default('127.0.0.1'),
   API_PORT: port,

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createLogger, loadConfig, type Logger } from '@millrace/platform';
+import { createLogger, loadConfig, type Logger, startTraces } from '@millrace/platform';
 import { checkSettings } from './compose/check-settings.ts';
 import { type Embedded, startEmbedded } from './compose/embedded.ts';
 import { embeddedConfig } from './config.ts';
@@ -25,12 +25,14 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   }
   const stopping = stopOnSignals();
   let logger: Logger | undefined;
+  let traces: { stop(): Promise<void> } | undefined;
   try {
     checkSettings(env);
     const config = loadConfig(embeddedConfig, env);
     if (flags.dev && config.NODE_ENV === 'production')
       throw new UsageError('--dev is refused with NODE_ENV=production');
     logger = createLogger({ service: 'embedded', level: config.LOG_LEVEL });
+    traces = await startTraces('embedded', config);
     const embedded = await startEmbedded({ ...flags, config, env, logger, signal: stopping });
     process.stderr.write(`millrace is ready: API ${embedded.ready.api}, CDN ${embedded.ready.cdn}\n`);
     if (embedded.consoleUrl !== null) process.stderr.write(`development console: ${embedded.consoleUrl}\n`);
@@ -41,6 +43,10 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     if (sentence !== null) process.stderr.write(`millrace: ${sentence}\n`);
     else (logger ?? createLogger({ service: 'embedded' })).error({ err: error }, 'could not run');
     return error instanceof UsageError ? 2 : 1;
+  } finally {
+    await traces
+      ?.stop()
+      .catch((error: unknown) => logger?.warn({ err: error }, 'the last traces could not be sent'));
   }
 }
 

@@ -1,6 +1,7 @@
 import { type Logger, type Metrics } from '@millrace/platform';
 import { z } from 'zod';
 import { type Bus, type BusMessage, type Delivery, type SubscribeOptions, type Subscription } from './bus.ts';
+import { continueTrace } from './continue-trace.ts';
 import { bury, parseJson } from './dead-letters.ts';
 
 export interface ConsumeOptions<Schema extends z.ZodType> extends SubscribeOptions {
@@ -51,7 +52,7 @@ export function consume<Schema extends z.ZodType>(
       await die(message, z.prettifyError(parsed.error));
       return;
     }
-    await count.handled(() => options.handle(parsed.data, message, delivery));
+    await count.handled(() => continueTrace(message, () => options.handle(parsed.data, message, delivery)));
   };
   return bus.subscribe(group, topic.name, handler, options);
 }

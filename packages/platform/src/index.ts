@@ -17,8 +17,9 @@ export { createMetrics, type Metrics } from './metrics.ts';
 export { type ProcessConfig, processSettings } from './process-settings.ts';
 export { type ProcessParts, runService } from './run-service.ts';
 export { type Health, type Service } from './service.ts';
+export { startTraces, traceSettings } from './trace-settings.ts';
 export {
-  addSpan,
+  beginSpan,
   currentTraceHeaders,
   inSpan,
   markFailed,

@@ -4,8 +4,9 @@ import { runServices } from './lifecycle.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createOpsServer } from './ops-server.ts';
-import { type ProcessConfig, wantsTraces } from './process-settings.ts';
+import { type ProcessConfig } from './process-settings.ts';
 import { type Service } from './service.ts';
+import { startTraces } from './trace-settings.ts';
 
 /** What a service of its own process is made with. */
 export interface ProcessParts {
@@ -76,13 +77,6 @@ function configOrNull<Config>(name: string, read: () => Config): Config | null {
     process.stderr.write(`millrace ${name}: ${error.message}\n`);
     return null;
   }
-}
-
-/** The SDK is large: it is loaded only where it has something to do. */
-async function startTraces(name: string, config: ProcessConfig): Promise<{ stop(): Promise<void> }> {
-  if (!wantsTraces(config)) return { stop: () => Promise.resolve() };
-  const { startSdk } = await import('./telemetry.ts');
-  return startSdk(config.OTEL_SERVICE_NAME ?? `millrace-${name}`);
 }
 
 function opsService(

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { recordSpans, type SpanRecorder } from '@millrace/testing';
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { createLogger } from './logger.ts';
-import { addSpan, currentTraceHeaders, inServerSpan, inSpan } from './trace.ts';
+import { beginSpan, currentTraceHeaders, inServerSpan, inSpan } from './trace.ts';
 
 let spans: SpanRecorder;
 
@@ -40,9 +40,11 @@ describe('traces', () => {
     expect(JSON.stringify(span)).not.toContain('secret');
   });
 
-  it('take spans that are over', async () => {
+  it('count what has waited once it is over', async () => {
     const startTime = new Date(Date.now() - 5_000);
-    const headers = addSpan('waited', { from: caller, startTime });
+    const { headers, end } = beginSpan('waited', { from: caller, startTime });
+    expect(await spans.ended()).toEqual([]);
+    end();
     const [span] = await spans.ended();
     expect(headers['traceparent']).toContain(span?.spanId);
     expect(span?.durationMs).toBeGreaterThanOrEqual(5_000);
@@ -74,5 +76,5 @@ describe('traces', () => {
 it('traces are nothing at all without an exporter', async () => {
   const headers = await inSpan('work', { from: caller }, () => Promise.resolve(currentTraceHeaders()));
   expect(headers).toEqual({});
-  expect(addSpan('waited', { startTime: new Date() })).toEqual({});
+  expect(beginSpan('waited', { startTime: new Date() }).headers).toEqual({});
 });

@@ -60,12 +60,19 @@ export async function inSpan<T>(
   }
 }
 
-/** A span that is over already, from `startTime` until now. @returns its headers, for what follows from it */
-export function addSpan(name: string, settings: SpanSettings & { startTime: TimeInput }): TraceHeaders {
+/** Begins a span that counts only once `end` is called. Its headers are for what follows from it. */
+export function beginSpan(
+  name: string,
+  settings: SpanSettings & { startTime: TimeInput },
+): { headers: TraceHeaders; end: () => void } {
   const parent = parentOf(settings);
   const span = tracer().startSpan(name, { ...optionsOf(settings), startTime: settings.startTime }, parent);
-  span.end();
-  return traceHeadersOf(trace.setSpan(parent, span));
+  return {
+    headers: traceHeadersOf(trace.setSpan(parent, span)),
+    end: () => {
+      span.end();
+    },
+  };
 }
 
 /**

@@ -21,6 +21,8 @@ export interface ClaimedTask {
   losses: number;
   /** How long it was due and not claimed. */
   queuedMs: number;
+  /** Trace context of its job, as headers; empty when that was not traced. */
+  trace: Record<string, string>;
 }
 
 export const attemptOf = (task: ClaimedTask): Attempt => ({ taskId: task.id, fence: task.fence });
@@ -97,7 +99,7 @@ with recursive queued (account_id) as (
     + s.recent * 0.5 ^ least(extract(epoch from clock_timestamp() - s.at) / $4, 60)
 )
 select id, job_id as "jobId", video_id as "videoId", account_id as "accountId", kind, index, class, fence,
-  cost, failures, losses,
+  cost, failures, losses, (select j.trace from encode_jobs j where j.id = claimed.job_id) as trace,
   greatest(extract(epoch from clock_timestamp() - run_after) * 1000, 0)::float8 as "queuedMs"
 from claimed`;
 

@@ -4,6 +4,7 @@ import {
   topics,
   type VideoPlaybackState,
 } from '@millrace/contract';
+import { currentTraceHeaders } from '@millrace/platform';
 import { type Transaction } from './db.ts';
 
 /** A message that the relay publishes once the transaction that wrote it has committed. */
@@ -17,9 +18,13 @@ export interface OutboxMessage {
   headers?: Record<string, string>;
 }
 
-/** Adds messages to the outbox; they leave with the transaction's commit or not at all. */
+/**
+ * Adds messages to the outbox; they leave with the transaction's commit or not at all. The current span is what they
+ * follow from, else what their headers say.
+ */
 export async function addToOutbox(tx: Transaction, messages: readonly OutboxMessage[]): Promise<void> {
   if (messages.length === 0) return;
+  const trace = currentTraceHeaders();
   await tx.query(
     `insert into outbox (topic, key, version, value, headers)
      select * from unnest($1::text[], $2::text[], $3::bigint[], $4::jsonb[], $5::jsonb[])`,
@@ -28,7 +33,7 @@ export async function addToOutbox(tx: Transaction, messages: readonly OutboxMess
       messages.map((message) => message.key),
       messages.map((message) => message.version),
       messages.map((message) => JSON.stringify(message.value)),
-      messages.map((message) => JSON.stringify(message.headers ?? {})),
+      messages.map((message) => JSON.stringify({ ...message.headers, ...trace })),
     ],
     'outbox-add',
   );

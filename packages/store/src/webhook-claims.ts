@@ -21,6 +21,8 @@ export interface ClaimedDelivery {
   failures: number | null;
   /** How long it was due, in milliseconds. */
   overdueMs: number;
+  /** Trace context of what queued it, as headers; null when that was not traced. */
+  trace: Record<string, string> | null;
 }
 
 export interface ClaimRequest {
@@ -142,7 +144,7 @@ with recursive walk (endpoint_id, step) as (
 )
 select s.cut, s.due_in_ms::float8 as "dueInMs", c.id::text as "claimId", c.delivery_id as "deliveryId",
   c.endpoint_id as "endpointId", d.event_id as "eventId", v.type as "eventType", d.attempts,
-  d.redelivery_of is not null as redelivery, c.url, c.secret, v.body, c.failures,
+  d.redelivery_of is not null as redelivery, c.url, c.secret, v.body, c.failures, d.trace,
   extract(epoch from clock_timestamp() - d.next_attempt_at)::float8 * 1000 as "overdueMs"
 from summary s
 left join (

@@ -1,5 +1,6 @@
 import { ProblemError, type WebhookDelivery } from '@millrace/contract';
 import { decideRedelivery, type DeliveryStatus, newId, type Position } from '@millrace/domain';
+import { currentTraceHeaders } from '@millrace/platform';
 import { type Queryable, type Transaction } from './db.ts';
 import { keepEndpoint } from './webhook-endpoints.ts';
 
@@ -47,13 +48,20 @@ export async function fanOutEvent(tx: Transaction, eventId: string): Promise<num
   );
   if (rows.length === 0) return 0;
   const { rowCount } = await tx.query(
-    `insert into webhook_deliveries (id, endpoint_id, event_id, created_at, next_attempt_at)
-     select id, endpoint_id, $1, ${now}, clock_timestamp() from unnest($2::text[], $3::text[]) as d (id, endpoint_id)
+    `insert into webhook_deliveries (id, endpoint_id, event_id, created_at, next_attempt_at, trace)
+     select id, endpoint_id, $1, ${now}, clock_timestamp(), $4::jsonb
+     from unnest($2::text[], $3::text[]) as d (id, endpoint_id)
      on conflict do nothing`,
-    [eventId, rows.map(() => newId('del')), rows.map(({ endpointId }) => endpointId)],
+    [eventId, rows.map(() => newId('del')), rows.map(({ endpointId }) => endpointId), traceColumn()],
     'webhook-fan-out',
   );
   return rowCount;
+}
+
+/** The current span, for whoever delivers; null outside any. */
+function traceColumn(): string | null {
+  const headers = currentTraceHeaders();
+  return Object.keys(headers).length === 0 ? null : JSON.stringify(headers);
 }
 
 /** One page of an endpoint's log, newest first. */
@@ -103,9 +111,9 @@ async function insertDelivery(
 ): Promise<DeliveryRow> {
   const id = newId('del');
   await tx.query(
-    `insert into webhook_deliveries (id, endpoint_id, event_id, created_at, next_attempt_at, redelivery_of)
-     values ($1, $2, $3, ${now}, clock_timestamp(), $4)`,
-    [id, endpointId, eventId, redeliveryOf],
+    `insert into webhook_deliveries (id, endpoint_id, event_id, created_at, next_attempt_at, redelivery_of, trace)
+     values ($1, $2, $3, ${now}, clock_timestamp(), $4, $5::jsonb)`,
+    [id, endpointId, eventId, redeliveryOf, traceColumn()],
   );
   return mustRead(tx, id);
 }

@@ -49,7 +49,7 @@ with result as (
   select l.endpoint_id, l.slots[d.n] as slot, l.url, l.secret, d.*
   from locked l cross join lateral (
     select *, row_number() over (order by next_attempt_at) as n from (
-      select d.id, d.event_id, d.attempts, d.redelivery_of, d.next_attempt_at from webhook_deliveries d
+      select d.id, d.event_id, d.attempts, d.redelivery_of, d.next_attempt_at, d.trace from webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = l.endpoint_id
         and d.next_attempt_at <= clock_timestamp() and d.id <> all (l.busy)
       order by d.next_attempt_at limit cardinality(l.slots)
@@ -68,7 +68,7 @@ with result as (
 )
 select r.claim_id::text as "claimId", r.id as "deliveryId", r.endpoint_id as "endpointId",
   r.event_id as "eventId", v.type as "eventType", r.attempts, r.redelivery_of is not null as redelivery,
-  r.url, r.secret, v.body, 0 as failures,
+  r.url, r.secret, v.body, 0 as failures, r.trace,
   extract(epoch from clock_timestamp() - r.next_attempt_at)::float8 * 1000 as "overdueMs"
 from renewed r join events v on v.id = r.event_id`;
 

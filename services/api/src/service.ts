@@ -95,6 +95,7 @@ function createApp(deps: ApiDeps, handlers: ApiHandlers, internal: boolean, guar
     docsUrl: config.DOCS_URL,
     ...(internal ? {} : { assets: docsAssets, limitRate: createRateLimit(deps), errorPage: problemPage }),
     ...(internal || site === undefined ? {} : { site }),
+    trustedCallers: internal,
     newRequestId,
     checkAnswers,
     logger,

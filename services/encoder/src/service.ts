@@ -1,4 +1,4 @@
-import { type Bus, type Subscription } from '@millrace/bus';
+import { type Bus, continueTrace, type Handler, type Subscription } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { type ObjectStore } from '@millrace/objects';
 import {
@@ -66,8 +66,8 @@ export function createEncoder(deps: EncoderDeps): Service {
       slots = opened;
       // A permit is used up by one look, whatever it finds: when nothing is free, whoever is looks within a
       // second. Only a record that cannot be asked leaves the permit to be delivered again.
-      const permit = async (): Promise<void> => {
-        await opened.look();
+      const permit: Handler = async (message) => {
+        await continueTrace(message, () => opened.look());
       };
       subscription = await bus.subscribe(group, topics.encodeTasks.name, permit, {
         pause: () => opened.whenFree(),

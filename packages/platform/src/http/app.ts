@@ -16,6 +16,7 @@ import { corsFor, type CorsOptions, isPreflight } from './cors.ts';
 import { discardRest } from './discard.ts';
 import { checkMediaType, ClientGoneError, hasBody, readBytes, readJson } from './json-body.ts';
 import { observeRequests } from './observe.ts';
+import { traceRequest } from './trace-request.ts';
 import { parseTarget } from './request-url.ts';
 import { validate } from './validate.ts';
 
@@ -39,6 +40,8 @@ export interface HttpAppOptions {
   assets?: { path: string; folder: string };
   /** Pages beside the routes. */
   site?: Site;
+  /** Callers are services of ours: their traces go on here. Else each request begins one. */
+  trustedCallers?: boolean;
   /** How long a handler may take, in milliseconds, before its caller is told to come back; 60 s unless told. */
   deadlineMs?: number;
   logger: Logger;
@@ -115,8 +118,11 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
       next();
     });
     for (const [operationId, definition] of entries) {
+      const traced = { operationId, path, trusted: options.trustedCallers === true };
       route[definition.method]((request, response) =>
-        serve(operationId, definition, request, response, required(states.get(request)), options),
+        traceRequest(traced, { request, response }, () =>
+          serve(operationId, definition, request, response, required(states.get(request)), options),
+        ),
       );
     }
   }

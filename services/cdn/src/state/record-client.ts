@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { problem, playbackStateResponse, type PlaybackStateResponse } from '@millrace/contract';
+import { currentTraceHeaders, inSpan } from '@millrace/platform';
 
 /** Reads states from the record by the API's internal route: the CDN has no database of its own. */
 export interface RecordClient {
@@ -41,7 +42,7 @@ export function createRecordClient({ url, secret, timeoutMs }: RecordClientOptio
     new Promise((resolve, reject) => {
       const request = send(`${base}/internal/playback-state/${videoId}`, {
         agent,
-        headers: { 'X-Internal-Secret': secret, Accept: 'application/json' },
+        headers: { 'X-Internal-Secret': secret, Accept: 'application/json', ...currentTraceHeaders() },
         signal: AbortSignal.timeout(timeoutMs),
       });
       request.once('error', reject);
@@ -56,7 +57,11 @@ export function createRecordClient({ url, secret, timeoutMs }: RecordClientOptio
   return {
     async read(videoId) {
       try {
-        const { status, body } = await get(videoId);
+        const { status, body } = await inSpan(
+          'GET /internal/playback-state/{videoId}',
+          { kind: 'CLIENT' },
+          () => get(videoId),
+        );
         return interpret(videoId, status, body);
       } catch (error) {
         if (error instanceof RecordUnavailableError) throw error;

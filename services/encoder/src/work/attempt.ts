@@ -7,7 +7,7 @@ import {
   type FinishOutcome,
   releaseTask,
 } from '@millrace/store';
-import { type Metrics } from '@millrace/platform';
+import { inSpan, type Metrics } from '@millrace/platform';
 import { assembleTask } from '../tasks/assemble.ts';
 import { type TaskContext, type Tools } from '../tasks/context.ts';
 import { mediaTask } from '../tasks/media.ts';
@@ -37,15 +37,24 @@ const recordMs = 20_000;
  *
  * @param signal aborts with an `AttemptStopped`
  */
-export async function attempt(tools: Tools, task: ClaimedTask, signal: AbortSignal): Promise<AttemptResult> {
-  const { id: taskId, jobId, videoId, kind, index, fence } = task;
+export function attempt(tools: Tools, task: ClaimedTask, signal: AbortSignal): Promise<AttemptResult> {
+  const { id: taskId, jobId, videoId, kind, index, fence, trace } = task;
   const logger = tools.logger.child({ taskId, jobId, videoId, kind, index, fence });
-  const own = { ...tools, logger };
+  // A permit lets a slot look for work; whose work that is says the record, and so it says whose trace goes on.
+  const attributes = { taskId, jobId, videoId, index, fence };
+  return inSpan(`encode ${kind}`, { attributes, from: trace }, async (span) => {
+    const result = await attemptInside({ ...tools, logger }, task, signal);
+    span.setAttribute('result', result);
+    return result;
+  });
+}
+
+async function attemptInside(own: Tools, task: ClaimedTask, signal: AbortSignal): Promise<AttemptResult> {
   const result = await perform(own, task, signal).catch((error: unknown) =>
     recordEnd(own, task, signal.aborted ? signal.reason : error),
   );
   if (result !== 'done') await removeWrites(own, task);
-  logger.info({ result }, 'attempt ended');
+  own.logger.info({ result }, 'attempt ended');
   return result;
 }
 

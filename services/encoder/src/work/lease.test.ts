@@ -7,7 +7,7 @@ import { AttemptStopped } from './trouble.ts';
 
 const task: ClaimedTask = {
   ...{ id: 'tsk_1', jobId: 'job_1', videoId: 'vid_1', accountId: 'acc_1', kind: 'video', index: 0 },
-  ...{ class: 'standard', fence: 3, cost: 1, failures: 0, losses: 0, queuedMs: 0 },
+  ...{ class: 'standard', fence: 3, cost: 1, failures: 0, losses: 0, queuedMs: 0, trace: {} },
 };
 let clock: ManualClock;
 let beats: number[];

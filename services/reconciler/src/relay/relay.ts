@@ -1,5 +1,5 @@
 import { type Bus, BusRequestError, type JsonValue, type OutgoingMessage } from '@millrace/bus';
-import { type Clock, type Logger } from '@millrace/platform';
+import { beginSpan, type Clock, type Logger } from '@millrace/platform';
 import {
   type Database,
   deleteOutboxRows,
@@ -45,18 +45,40 @@ export async function relayOutbox(deps: RelayDeps, relay: RelayEpoch, signal: Ab
   return relayed;
 }
 
-const toMessage = (row: OutboxRow): OutgoingMessage => ({
-  topic: row.topic,
-  key: row.key,
-  value: row.value as JsonValue,
-  headers: row.headers,
-  ...(row.partition === null ? {} : { partition: row.partition }),
-});
+interface Outgoing {
+  message: OutgoingMessage;
+  /** It has left: its time in the outbox becomes a span. */
+  left: () => void;
+}
+
+function outgoing(row: OutboxRow): Outgoing {
+  const message: OutgoingMessage = {
+    topic: row.topic,
+    key: row.key,
+    value: row.value as JsonValue,
+    headers: row.headers,
+    ...(row.partition === null ? {} : { partition: row.partition }),
+  };
+  if (row.headers['traceparent'] === undefined) return { message, left: () => undefined };
+  const span = beginSpan(`publish ${row.topic}`, {
+    kind: 'PRODUCER',
+    attributes: {
+      'messaging.system': 'millrace',
+      'messaging.operation.type': 'send',
+      'messaging.destination.name': row.topic,
+      'messaging.message.key': row.key,
+    },
+    ...{ from: row.headers, startTime: row.createdAt },
+  });
+  return { message: { ...message, headers: { ...row.headers, ...span.headers } }, left: span.end };
+}
 
 /** One batch; when the bus refuses it, row by row, so that one bad row holds nobody up. */
 async function publish(deps: RelayDeps, rows: readonly OutboxRow[]): Promise<readonly OutboxRow[]> {
   try {
-    await deps.bus.publish(rows.map(toMessage));
+    const batch = rows.map(outgoing);
+    await deps.bus.publish(batch.map(({ message }) => message));
+    for (const { left } of batch) left();
     deps.onPublished(rows);
     return rows;
   } catch (error) {
@@ -65,7 +87,9 @@ async function publish(deps: RelayDeps, rows: readonly OutboxRow[]): Promise<rea
   const published: OutboxRow[] = [];
   for (const row of rows) {
     try {
-      await deps.bus.publish([toMessage(row)]);
+      const { message, left } = outgoing(row);
+      await deps.bus.publish([message]);
+      left();
       published.push(row);
     } catch (error) {
       if (!(error instanceof BusRequestError)) throw error;

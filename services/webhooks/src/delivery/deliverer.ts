@@ -1,4 +1,4 @@
-import { type Bell, type Clock, type Logger, type Loop } from '@millrace/platform';
+import { type Bell, type Clock, inSpan, type Logger, type Loop, markFailed } from '@millrace/platform';
 import {
   type AttemptResult,
   claimDeliveries,
@@ -162,7 +162,7 @@ export class Deliverer {
 
   async #attempt(claim: ClaimedDelivery): Promise<void> {
     const startedAt = performance.now();
-    const outcome = await this.#send(claim);
+    const outcome = await traced(claim, () => this.#send(claim));
     const durationMs = performance.now() - startedAt;
     const result = settle(claim, outcome, durationMs);
     this.#deps.reporter.attempted(claim, result);
@@ -180,4 +180,17 @@ export class Deliverer {
       return { delivered: false, status: null, error: 'could not be sent', retryAfterMs: null };
     }
   }
+}
+
+/** One attempt as a span of the trace that the event is of; a delivery of no trace gets none. */
+function traced(claim: ClaimedDelivery, send: () => Promise<Outcome>): Promise<Outcome> {
+  const { deliveryId, endpointId, eventId, eventType, attempts, trace } = claim;
+  if (trace === null) return send();
+  const attributes = { deliveryId, endpointId, eventId, eventType, attempt: attempts + 1 };
+  return inSpan('deliver webhook', { kind: 'CLIENT', attributes, from: trace }, async (span) => {
+    const outcome = await send();
+    if (outcome.status !== null) span.setAttribute('http.response.status_code', outcome.status);
+    if (!outcome.delivered) markFailed(span, 'not delivered');
+    return outcome;
+  });
 }

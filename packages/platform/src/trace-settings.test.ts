@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { processSettings, wantsTraces } from './process-settings.ts';
+import { traceSettings, wantsTraces } from './trace-settings.ts';
 
-const read = (env: Record<string, string>) => z.object(processSettings).parse(env);
+const read = (env: Record<string, string>) => z.object(traceSettings).parse(env);
 
 it.each([
   ['nothing is set', {}, false],
