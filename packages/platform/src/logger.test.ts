@@ -72,8 +72,9 @@ describe('createLogger', () => {
     [`svk_${'a'.repeat(22)}_hush`],
     ['whsec_hushhushhushhush'],
     ['ses_hushhushhushhush'],
+    [`eyJ${'hush'.repeat(20)}.${'hush'.repeat(10)}`],
     ['postgres://user:hush@db.example/x'],
-  ])('masks %s wherever it stands', (secret) => {
+  ])('masks %s wherever it stands [UPT-003]', (secret) => {
     const { logger, text } = capture();
     logger.error(
       { err: new Error(`while asking ${secret}`), url: secret, list: [secret] },

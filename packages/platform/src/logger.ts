@@ -36,6 +36,8 @@ const secretShapes: readonly [RegExp, string][] = [
   [/(svk_[A-Za-z0-9]+_)[A-Za-z0-9]+/g, '$1***'],
   [/(whsec_|ses_)[A-Za-z0-9_-]{16,}/g, '$1***'],
   [/(Bearer )[^"\s\\]+/gi, '$1***'],
+  // Upload and playback tokens, and JWTs: base64url of JSON, and what signs it.
+  [/(eyJ)[\w-]{16,}\.[\w.-]+/g, '$1***'],
   [/(:\/\/[^/@:"\s]*:)[^@/"\s]+@/g, '$1***@'],
 ];
 

@@ -26,6 +26,7 @@ export {
   resumeCompletion,
 } from './upload-completion.ts';
 export {
+  assertUploadRoom,
   cancelUpload,
   expireUploads,
   extendUpload,

@@ -1,7 +1,7 @@
 import { ProblemError } from '@millrace/contract';
 import { decideUpload, type UploadState } from '@millrace/domain';
 import { type Database, type Queryable, type Transaction } from './db.ts';
-import { type LockedUsage, lockUsage } from './usage.ts';
+import { lockUsage } from './usage.ts';
 import { activeHolds, moveVideo } from './video-moves.ts';
 
 /** A row of `uploads`. Sizes in bytes. */
@@ -76,7 +76,7 @@ const longestLife = `interval '7 days'`;
  * @throws a unique violation of `uploads_token` when the token was spent meanwhile
  */
 export async function insertUpload(tx: Transaction, upload: NewUpload): Promise<UploadRow> {
-  assertRoom(await lockUsage(tx, upload.accountId));
+  await assertUploadRoom(tx, upload.accountId);
   const { rowCount: projects } = await tx.query(
     'select from projects where id = $1 and deleted_at is null',
     [upload.projectId],
@@ -134,8 +134,13 @@ export async function insertUpload(tx: Transaction, upload: NewUpload): Promise<
   return row;
 }
 
-/** Nothing is reserved at the start: the length is not known yet. So it is enough that something is left. */
-function assertRoom(usage: LockedUsage): void {
+/**
+ * Refuses an upload to an account that has used up its stored or upload seconds. Nothing is reserved at the start: the
+ * length is not known yet. So it is enough that something is left.
+ * @throws ProblemError `plan_limit_reached`
+ */
+export async function assertUploadRoom(tx: Transaction, accountId: string): Promise<void> {
+  const usage = await lockUsage(tx, accountId);
   const full = (usedMs: number, limitMs: number | null, what: string): void => {
     if (limitMs === null || usedMs < limitMs) return;
     const seconds = (ms: number): number => Math.floor(ms / 1000);

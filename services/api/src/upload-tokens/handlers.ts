@@ -6,7 +6,7 @@ import {
   type UploadTokenResource,
 } from '@millrace/contract';
 import { randomSegment, signUploadToken } from '@millrace/domain';
-import { isVerifiedDomain, type Plan, type ProjectRow } from '@millrace/store';
+import { assertUploadRoom, isVerifiedDomain, type Plan, type ProjectRow } from '@millrace/store';
 import { type ApiHandlers } from '../calls.ts';
 import { type FeatureDeps } from '../deps.ts';
 import { domainNotVerified, normalizeHostname } from '../domains/hostname.ts';
@@ -30,6 +30,7 @@ async function createUploadToken(
   if (!(await isVerifiedDomain(store, project.id, domain))) {
     throw domainNotVerified();
   }
+  await store.transaction((tx) => assertUploadRoom(tx, project.accountId));
   const { contentType, title } = body;
   const expiresAt = new Date(clock.now().getTime() + body.expiresInSeconds * 1000);
   const { maxSizeBytes = mostFileBytes(plan) } = body;

@@ -109,6 +109,20 @@ describe('creating an upload token', () => {
     expect(refusal(await make({ maxSizeBytes: 500 * GiB + 1 }))).toEqual([403, 'plan_limit_reached']);
   });
 
+  it.each([
+    ['stored', 'stored_ms', 36_000_000],
+    ['upload', 'upload_ms', 18_000_000],
+  ])('is refused with all %s seconds used, but not before [UPT-208]', async (_kind, column, limitMs) => {
+    me = await createTenant(bench.api, 'free');
+    await bench.api.operator.addDomain({ projectId: me.projectId, hostname: `x.${domain}`, verified: true });
+    const use = (ms: number): Promise<unknown> =>
+      bench.api.store.query(`update usage set ${column} = $2 where account_id = $1`, [me.accountId, ms]);
+    await use(limitMs);
+    expect(refusal(await make({ domain: `x.${domain}` }))).toEqual([403, 'plan_limit_reached']);
+    await use(limitMs - 1);
+    expect((await make({ domain: `x.${domain}` })).status).toBe(201);
+  });
+
   it('is refused to playback-only keys, and to upload tokens', async () => {
     const request = `POST /v1/projects/${me.projectId}/upload-tokens`;
     const body = { domain };
@@ -229,6 +243,36 @@ describe('an upload token', () => {
     expect((await finish(token, body.id, parts)).status).toBe(200);
   });
 
+  it('is looked at before the origin, which opens nothing without it [UPT-214]', async () => {
+    const token = await tokenOf();
+    const { body } = await begin(token);
+    const forged = `x${token}`;
+    for (const bearer of [forged, me.full.slice(0, -1), '']) {
+      for (const headers of [from(null), from('https://evil.example.com'), from()]) {
+        expect(refusal(await begin(bearer, {}, headers))).toEqual([401, 'unauthorized']);
+        expect(refusal(await finish(bearer, body.id, [], headers))).toEqual([401, 'unauthorized']);
+      }
+    }
+    const anonymous = await bench.api.ask(`POST ${uploadsOf(me)}`, { body: {}, headers: from() });
+    expect(refusal(anonymous)).toEqual([401, 'unauthorized']);
+  });
+
+  it('is in no log, whatever happens with it [UPT-003]', async () => {
+    const token = await tokenOf();
+    const { body } = await begin(token);
+    await begin(token, {}, from(null));
+    await begin(`${token}x`);
+    await begin(token, { fileName: 'other.mp4' });
+    bench.hooks.beforeComplete = () => {
+      throw new Error('the store said no');
+    };
+    const failed = await finish(token, body.id, [await put(body, 1, Buffer.from('x'))]);
+    bench.hooks.beforeComplete = () => undefined;
+    expect(failed.status).toBeGreaterThanOrEqual(500);
+    expect(bench.api.log.text()).toContain('the store said no');
+    expect(token.split('.').filter((part) => bench.api.log.text().includes(part))).toEqual([]);
+  });
+
   it('starts nothing once its domain is no longer verified, but completes what it started [UPT-222, UPT-223]', async () => {
     const [unspent, spent] = [await tokenOf(), await tokenOf()];
     const { body } = await begin(spent);
@@ -280,6 +324,8 @@ describe('an upload token past its expiry', () => {
     const parts = [await put(body, 1, Buffer.from('x'))];
     bench.api.travel(3_600_001);
     expect(refusal(await begin(unspent))).toEqual([401, 'unauthorized']);
+    // Its end comes before its origin (contract UPT-214).
+    expect(refusal(await begin(unspent, {}, from(null)))).toEqual([401, 'unauthorized']);
     expect(refusal(await begin(spent))).toEqual([401, 'unauthorized']);
     expect(refusal(await finish(unspent, body.id, parts))).toEqual([401, 'unauthorized']);
     expect((await finish(spent, body.id, parts)).status).toBe(200);
