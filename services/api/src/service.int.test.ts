@@ -66,6 +66,25 @@ describe('every route that needs a credential', () => {
   );
 });
 
+describe('every route of the account', () => {
+  const ofAccount = all.filter(
+    ([id, { path }]) =>
+      /^\/v1\/(me|billing)(\/(?!callbacks)|$)/.test(path) ||
+      path.includes('/api-keys') ||
+      ['createProject', 'listProjects', 'updateProject', 'deleteProject'].includes(id),
+  );
+
+  it.each(ofAccount)('%s takes a session, and no key [AUT-007]', async (_id, route) => {
+    const body = ['post', 'put', 'patch'].includes(route.method) ? { body: { nothing: true } } : {};
+    expect(await codeOf(route, me, { bearer: me.full, ...body })).toBe('401 unauthorized');
+    expect(await codeOf(route, me, { bearer: me.playback, ...body })).toBe('403 insufficient_scope');
+    // Past the guard, for deleting a project on one that can go.
+    const gone = await api.operator.createProject({ accountId: me.accountId, name: 'Gone' });
+    const code = await codeOf(route, { ...me, projectId: gone.id }, { cookie: me.cookie, ...body });
+    expect(code).toMatch(/^(200|204|400 invalid_request|404 not_found|503 billing_paused)$/);
+  });
+});
+
 describe('every route of a project', () => {
   const ofProject = all.filter(([, { path }]) => path.startsWith('/v1/projects/{projectId}'));
 
