@@ -13,7 +13,10 @@ const failure = (file: string | Uint8Array): [number | null, string] => {
   try {
     normaliseCaptions(Buffer.from(file));
   } catch (error) {
-    if (error instanceof CaptionsError) return [error.line, error.message];
+    if (error instanceof CaptionsError) {
+      expect([error.name, error.code]).toEqual(['CaptionsError', 'invalid_captions']);
+      return [error.line, error.message];
+    }
     throw error;
   }
   throw new Error('it was taken');
@@ -78,6 +81,14 @@ Two`;
     expect(cues('WEBVTT\n00:01.000 --> 00:02.000\nA')).toBe('00:00:01.000 --> 00:00:02.000\nA\n');
   });
 
+  it.each([
+    ['a blank line that is not empty', '00:01.000 --> 00:02.000\nA\n \t\n00:03.000 --> 00:04.000\nB\n'],
+    ['white space around the times', ' 00:01.000 --> 00:02.000\t\nA\n\n  00:03.000-->00:04.000 \nB\n'],
+    ['an arrow in the header', 'WEBVTT -->\n\n00:01.000 --> 00:02.000\nA\n\n00:03.000 --> 00:04.000\nB\n'],
+  ])('takes %s', (_what, text) => {
+    expect(cues(text)).toBe('00:00:01.000 --> 00:00:02.000\nA\n\n00:00:03.000 --> 00:00:04.000\nB\n');
+  });
+
   it('sorts by begin, and lets cues overlap', () => {
     const text = '00:05.000 --> 00:09.000\nC\n\n00:01.000 --> 00:07.000\nB\n\n00:01.000 --> 00:02.000\nA\n';
     const starts = cues(text).match(/^[ABC]$/gm);
@@ -97,6 +108,12 @@ Two`;
   it.each<[string, string | Uint8Array, number | null]>([
     ['nothing', '', null],
     ['only a header', 'WEBVTT\n', null],
+    ['a header that does not end', 'WEBVTT', null],
+    ['text of WebVTT that is in no cue', 'WEBVTT\n\nstray\n', 3],
+    ['what only looks like a comment', 'WEBVTT\n\na NOTE b\n', 3],
+    ['a comment in SRT', 'no WEBVTT\n00:01.000 --> 00:02.000\nA\n\nNOTE x', 5],
+    ['times right after times', '00:01.000 --> 00:02.000\n00:03.000 --> 00:04.000\nA', 2],
+    ['NUL at once', '\0', 1],
     ['prose', 'Hello\n', 1],
     ['JSON', '{"cues": []}', 1],
     ['a name that only begins like WebVTT', 'WEBVTTX\n\n00:01.000 --> 00:02.000\nA', 1],
@@ -113,11 +130,11 @@ Two`;
     ['NUL', '1\n00:00:01,000 --> 00:00:02,000\nA\0', 3],
     ['bytes that are not UTF-8', Buffer.from([0x57, 0xff, 0xfe]), null],
     ['UTF-16', Buffer.from(`\ufeff${srt}`, 'utf16le'), null],
-    ['a script', '1\n00:00:01,000 --> 00:00:02,000\nA\n<script>alert(1)</script>', 4],
+    ['a script', '1\n00:00:01,000 --> 00:00:02,000\nA\n<script>alert(1)</script>\nB\nC', 4],
     ['an element in capitals', '1\n00:00:01,000 --> 00:00:02,000\n<IMG src=x onerror=alert(1)>', 3],
     ['an attribute on a tag', '1\n00:00:01,000 --> 00:00:02,000\n<b\\onclick=x>A', 3],
     ['an unknown end', '1\n00:00:01,000 --> 00:00:02,000\n</div>', 3],
-    ['tags in tags without end', `1\n00:00:01,000 --> 00:00:02,000\n${'<b>'.repeat(10)}A`, 3],
+    ['nine tags in each other', `1\n00:00:01,000 --> 00:00:02,000\n${'<b>'.repeat(9)}A`, 3],
   ])('refuses %s and names the line [CAP-202, CAP-210]', (_what, file, line) => {
     const [at, message] = failure(file);
     expect(at).toBe(line);
@@ -125,7 +142,10 @@ Two`;
   });
 
   it('says of a negative time that it is one', () => {
-    expect(failure('-00:00:01,000 --> 00:00:02,000\nA')[1]).toBe('line 1: a time is negative');
+    for (const times of ['-00:00:01,000 --> 00:00:02,000', '00:00:01,000 -->  -00:00:02,000']) {
+      expect(failure(`${times}\nA`)[1]).toBe('line 1: a time is negative');
+    }
+    expect(failure('00:00:01-1 --> 00:00:02,000\nA')[1]).toMatch(/^line 1: this is no pair of times/);
   });
 
   it.each([
@@ -138,9 +158,19 @@ Two`;
     ['<lang en-GB>A</lang> <ruby>B<rt>C</rt></ruby>', '<lang en-GB>A</lang> <ruby>B<rt>C</rt></ruby>'],
     ['<b><i>A</b></i>', '<b><i>A</i></b>'],
     ['<i>A', '<i>A</i>'],
+    ['<i>A</ i >', '<i>A</i>'],
+    ['<b>A</i>B</b>', '<b>AB</b>'],
+    [`${'<b>'.repeat(8)}A`, `${'<b>'.repeat(8)}A${'</b>'.repeat(8)}`],
+    ['<v>A</v>', '<v>A</v>'],
+    ['<v Font>A</v>', '<v Font>A</v>'],
     ['A</i>', 'A'],
     ['<font color="#fff">A</font>', 'A'],
     ['{\\an8}A', 'A'],
+    ['{\\b}{\\fs20}A', 'A'],
+    ['A<00:00:00.500>B<00:00:01.000>C<00:00:09.000>D', 'ABCD'],
+    ['&quot;&nbsp;&lrm;&rlm;x', '"\u00a0\u200e\u200fx'],
+    ['|&#31;|&#32;|&#x7e;|&#x7f;|&#x9f;|&#xa0;|', '|| |~|||\u00a0|'],
+    ['|&#xd7ff;|&#xd800;|&#xdfff;|&#xe000;|&#x10ffff;|', '|\ud7ff|||\ue000|\u{10ffff}|'],
     ['A<00:00:02.000>B<00:00:10.000>C<1>', 'A<00:00:02.000>BC&lt;1&gt;'],
     [`A<v ${'x'.repeat(600)}>`, `A&lt;v ${'x'.repeat(600)}&gt;`],
     ['a\u0007b\u0085c\ttab', 'a b c\ttab'],
@@ -180,6 +210,7 @@ describe('canonicalLanguage', () => {
     ['zh-hant-tw', 'zh-Hant-TW'],
     ['iw', 'he'],
     ['ca-es-VALENCIA', 'ca-ES-valencia'],
+    ['de-STUND', 'de-stund'],
   ])('writes %s as %s [CAP-203]', (given, written) => {
     expect(canonicalLanguage(given)).toBe(written);
   });
