@@ -1,3 +1,4 @@
+import { type LookupFunction } from 'node:net';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { type Logger } from '@millrace/platform';
 
@@ -12,6 +13,8 @@ export interface S3Connection {
   /** Unset: the SDK's chain (environment, shared files, web identity, container and instance roles). */
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string };
   logger: Logger;
+  /** How host names become addresses; as the system does it unless told. */
+  lookup?: LookupFunction;
   /** Bounds of everything that waits; see `defaultLimits`. */
   limits?: Partial<S3Limits>;
 }
@@ -46,6 +49,10 @@ export const limitsOf = ({ limits }: S3Connection): S3Limits => ({ ...defaultLim
 export function createClient(connection: S3Connection): S3Client {
   const { region, endpoint, pathStyle = false, credentials, logger } = connection;
   const { connectMs, answerMs, tries, connections } = limitsOf(connection);
+  const agent = {
+    maxSockets: connections,
+    ...(connection.lookup === undefined ? {} : { lookup: connection.lookup }),
+  };
   return new S3Client({
     region,
     ...(endpoint === undefined ? {} : { endpoint }),
@@ -65,8 +72,8 @@ export function createClient(connection: S3Connection): S3Client {
       throwOnRequestTimeout: true,
       // Bodies have an idle timeout of their own; this one would also end a long join.
       socketTimeout: 0,
-      httpAgent: { maxSockets: connections },
-      httpsAgent: { maxSockets: connections },
+      httpAgent: agent,
+      httpsAgent: agent,
       logger: sdkLogger(logger),
     },
   });

@@ -1,11 +1,12 @@
 import { type Clock, type Logger } from '@millrace/platform';
 import { type ObjectStore } from '../object-store.ts';
+import { prepareBucket, type PreparedBucket } from './bucket.ts';
 import { type S3Connection } from './connection.ts';
 import { createS3ObjectStore } from './s3-object-store.ts';
 import { type S3Config } from './settings.ts';
 
 /** Where the bucket is and how to speak to its server. */
-export function s3Connection(config: S3Config, logger: Logger): S3Connection {
+function s3Connection(config: S3Config, logger: Logger): S3Connection {
   const { S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey } = config;
   return {
     bucket: config.S3_BUCKET,
@@ -29,3 +30,7 @@ export const openObjects = (
     ...(config.S3_PUBLIC_ENDPOINT === undefined ? {} : { publicEndpoint: config.S3_PUBLIC_ENDPOINT }),
     ...{ clock, readOnly },
   });
+
+/** Makes the bucket of the settings what Millrace needs: see `prepareBucket`. */
+export const prepareObjects = (config: S3Config, { logger }: { logger: Logger }): Promise<PreparedBucket> =>
+  prepareBucket(s3Connection(config, logger));

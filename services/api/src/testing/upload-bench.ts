@@ -29,8 +29,14 @@ export interface UploadBench {
   close(): Promise<void>;
 }
 
-/** A running API over a real folder store whose part URLs answer on a socket. */
-export async function createUploadBench(): Promise<UploadBench> {
+/** A real object store that a bench works on. */
+export interface BenchStore {
+  store: ObjectStore;
+  close(): Promise<void>;
+}
+
+/** A folder store whose part URLs answer on a socket. */
+async function openFolder(): Promise<BenchStore> {
   const root = await mkdtemp(path.join(tmpdir(), 'millrace-api-objects-'));
   const key = createSecretKey(randomBytes(32));
   const port = { number: 0 };
@@ -47,15 +53,25 @@ export async function createUploadBench(): Promise<UploadBench> {
   const server = createFolderStoreServer({ store, logger: silentLogger });
   await server.start(new AbortController().signal);
   port.number = server.port;
+  return {
+    store,
+    close: async () => {
+      await server.stop();
+      await store.close();
+      await rm(root, { recursive: true });
+    },
+  };
+}
+
+/** A running API over a real object store; a folder unless told. */
+export async function createUploadBench(open: () => Promise<BenchStore> = openFolder): Promise<UploadBench> {
+  const opened = await open();
+  const { store } = opened;
+  const close = (): Promise<void> => opened.close();
   const hooks: StoreHooks = {};
   const objects = withHooks(store, hooks);
-  const closeStore = async (): Promise<void> => {
-    await server.stop();
-    await store.close();
-    await rm(root, { recursive: true });
-  };
   const api = await createTestApi({ objects }).catch(async (error: unknown) => {
-    await closeStore();
+    await close();
     throw error;
   });
   return {
@@ -66,7 +82,7 @@ export async function createUploadBench(): Promise<UploadBench> {
       (await everything((after) => store.listUploads(after))).map((each) => each.uploadId),
     storedObjects: () => everything((after) => store.list('', after)),
     close: async () => {
-      await api.close().finally(closeStore);
+      await api.close().finally(close);
     },
   };
 }
