@@ -96,7 +96,7 @@ describe('kill -9 while webhooks are delivered', () => {
       { timeoutMs: 60_000, what: 'the deliveries' },
     );
 
-  it('between events and their attempts: each arrives, and the log has every attempt', async () => {
+  it('between events and their attempts: each arrives, and the log has every attempt [WHD-402]', async () => {
     const queued = await Promise.all(Array.from({ length: 20 }, sendTest));
     await crash();
     const rows = await delivered(queued.length);

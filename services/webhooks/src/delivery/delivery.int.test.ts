@@ -49,7 +49,7 @@ describe('an event', () => {
     });
   });
 
-  it('is tried eight times with growing waits, freshly signed, and then failed', async () => {
+  it('is tried eight times with growing waits, freshly signed, and then failed [WHD-402]', async () => {
     const endpoint = await harness.addEndpoint(receiver.url);
     receiver.answer = answerStatus(500);
     const { log } = await harness.start();
@@ -70,5 +70,25 @@ describe('an event', () => {
     expect(receiver.received.every((each) => isSignedBy(each, endpoint.secret))).toBe(true);
     expect(log.text()).not.toContain(endpoint.secret);
     expect(log.text()).not.toContain(receiver.url);
+  });
+
+  it('is still sent to an endpoint at which many have failed: it is never switched off [WHD-409]', async () => {
+    const endpoint = await harness.addEndpoint(receiver.url);
+    receiver.answer = answerStatus(410);
+    await harness.queue(endpoint, 3);
+    await harness.start();
+    await waitFor(
+      async () => {
+        await harness.pass('14 hours');
+        return (await harness.log(endpoint)).every(({ status }) => status === 'failed');
+      },
+      { what: 'every delivery to fail' },
+    );
+    receiver.answer = answerStatus(204);
+    const eventId = await harness.emit(endpoint);
+    await waitFor(async () => {
+      await harness.pass('1 minute');
+      return (await harness.log(endpoint)).some((row) => row.eventId === eventId && isDelivered(row));
+    });
   });
 });

@@ -45,7 +45,7 @@ const claims = async (): Promise<number> =>
   (await harness.store.query('select from webhook_claims')).rowCount;
 
 describe('an attempt whose worker was lost', () => {
-  it('is counted and made again when the lease has run out, not before', async () => {
+  it('is counted and made again when the lease has run out, not before [WHD-402]', async () => {
     const endpoint = await harness.addEndpoint(receiver.url);
     const other = await harness.addEndpoint(receiver.url);
     const [eventId] = await harness.queue(endpoint, 1);

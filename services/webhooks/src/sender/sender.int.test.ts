@@ -79,11 +79,17 @@ describe('a delivery', () => {
     }
   });
 
-  it('is a POST of the same JSON on each try, and says when it was asked for again [EVT-012, WHD-403]', async () => {
+  it('is a POST of the same JSON on each try, dated and signed anew, and says when it was asked for again [EVT-012, WHD-403, WHD-404]', async () => {
     const { url, received } = await keep();
     await send(url);
+    await clock.advance(1_000);
     await send(url, { redelivery: true });
     const [first, second] = received;
+    const [t1 = 0, t2 = 0] = received.map(({ headers }) =>
+      Number(/^t=(\d+),/.exec(String(headers['svc-signature']))?.[1]),
+    );
+    expect(t2).toBe(t1 + 1);
+    expect(new Set(received.map(({ headers }) => String(headers['svc-signature']).slice(-64))).size).toBe(2);
     for (const one of received) {
       expect(one.method).toBe('POST');
       expect(one.body.equals(body)).toBe(true);
