@@ -12,10 +12,10 @@ interface Seen {
   status: number;
 }
 
-/** What stands on every host but the CDN's. */
+/** What stands on every other host. */
 type Site = (path: string) => Promise<{ type: string; body: string } | null>;
 
-/** TLS for every host at one port: the CDN behind its own name, a test's pages behind all others. */
+/** TLS for every host at one port: services behind names of their own, a test's pages behind all others. */
 export interface Front {
   port: number;
   /** SHA-256 of the certificate's key, in base64: what a browser is told to believe. */
@@ -24,13 +24,15 @@ export interface Front {
   close(): Promise<void>;
 }
 
-export async function startFront(cdn: { host: string; url: string }, site: Site): Promise<Front> {
+/** @param services where a host's service listens */
+export async function startFront(services: Readonly<Record<string, string>>, site: Site): Promise<Front> {
   const { cert, key } = await createTestCertificate('DNS:*.example.net', 'DNS:*.example.com');
   const handler = (incoming: IncomingMessage, response: ServerResponse): void => {
     const { host = '' } = incoming.headers;
     const path = incoming.url ?? '';
     response.once('close', () => front.seen.push({ host, path, status: response.statusCode }));
-    if (host !== cdn.host) {
+    const service = services[host];
+    if (service === undefined) {
       site(path).then(
         (page) => {
           response.writeHead(page === null ? 404 : 200, { 'Content-Type': page?.type ?? 'text/plain' });
@@ -38,7 +40,7 @@ export async function startFront(cdn: { host: string; url: string }, site: Site)
         },
         () => response.writeHead(500).end(),
       );
-    } else pass(incoming, response, cdn.url);
+    } else pass(incoming, response, service);
   };
   const server = createServer({ cert, key }, handler).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -66,5 +68,5 @@ function pass(incoming: IncomingMessage, response: ServerResponse, url: string):
   });
   response.once('close', () => outgoing.destroy());
   outgoing.once('error', () => response.destroy());
-  outgoing.end();
+  incoming.pipe(outgoing);
 }

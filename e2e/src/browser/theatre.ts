@@ -64,7 +64,7 @@ interface ShowOptions {
 /** @param cdnUrl where the CDN listens */
 export async function openTheatre(cdnUrl: string): Promise<Theatre> {
   let markup = '';
-  const front = await startFront({ host: cdnHost, url: cdnUrl }, async (path) => {
+  const front = await startFront({ [cdnHost]: cdnUrl }, async (path) => {
     if (path === '/watch') return { type: 'text/html', body: markup };
     if (path !== '/token') return null;
     return { type: 'application/json', body: JSON.stringify((await theatre.answer?.()) ?? null) };

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type default as Provider, errors } from 'oidc-provider';
 import { overPage, signInPage } from './page.ts';
-import { type Client, createPeople, createProvider, type People } from './provider.ts';
+import { type Client, createPeople, createProvider, type People, type Person } from './provider.ts';
 
 const maximumFormBytes = 4_096;
 /** No `form-action`: it would hold for where the provider leads on to, too. */
@@ -16,6 +16,7 @@ export async function createIdentityHandler(
   const provider = await createProvider(issuer, client, people);
   const handle = provider.callback();
   return async (request, response) => {
+    forgetSession(request);
     if (request.url?.startsWith('/interaction/') !== true) {
       await handle(request, response);
       return;
@@ -25,6 +26,15 @@ export async function createIdentityHandler(
       sendPage(response, 400, overPage());
     });
   };
+}
+
+/**
+ * Takes the cookie of an earlier sign-in away: a developer is somebody else each time, and the API's sign-out ends no
+ * session here.
+ */
+function forgetSession({ headers }: IncomingMessage): void {
+  const kept = (headers.cookie ?? '').split('; ').filter((pair) => !pair.startsWith('_session'));
+  headers.cookie = kept.join('; ');
 }
 
 async function interact(
@@ -40,18 +50,22 @@ async function interact(
     return;
   }
   const form = await readForm(request);
-  const email = form?.get('email')?.trim() ?? '';
-  const cancelled = form?.get('do') === 'cancel' || email === '';
+  if (form === null) {
+    response.destroy();
+    return;
+  }
+  const email = form.get('email')?.trim() ?? '';
+  const cancelled = form.get('do') === 'cancel' || email === '';
   const result = cancelled
     ? { error: 'access_denied', error_description: 'cancelled by the developer' }
     : { login: { accountId: people.note(personOf(email, form)), remember: false } };
   await provider.interactionFinished(request, response, result);
 }
 
-const personOf = (email: string, form: URLSearchParams | null) => ({
+const personOf = (email: string, form: URLSearchParams): Person => ({
   email,
-  name: form?.get('name')?.trim() ?? '',
-  verified: form?.get('verified') === 'on',
+  name: form.get('name')?.trim() ?? '',
+  verified: form.get('verified') === 'on',
 });
 
 /** The fields of a form; null for one that is longer than ours can be. */

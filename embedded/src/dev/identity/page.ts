@@ -21,6 +21,12 @@ export const signInPage = ({ action, client }: { action: string; client: string 
 export const overPage = (): string =>
   page('Begin again', '<h1>Begin again</h1><p>This sign-in is over, or began in another browser.</p>');
 
+export const refusalPage = (error: string, detail: string): string =>
+  page(
+    'Sign-in was refused',
+    `<h1>Sign-in was refused</h1><p><code>${escapeHtml(error)}</code></p><p>${escapeHtml(detail)}</p>`,
+  );
+
 const page = (title: string, body: string): string => `<!doctype html>
 <html lang="en">
 <head>

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { exportJWK, generateKeyPair } from 'jose';
-import Provider, { type Configuration, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
+import Provider, { type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
+import { refusalPage } from './page.ts';
 import { createRecords } from './records.ts';
 
 /** The one client of the provider: the API. */
@@ -60,8 +61,12 @@ export async function createProvider(issuer: string, client: Client, people: Peo
     conformIdTokenClaims: false,
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'xms_edov'] },
     findAccount: (_context, accountId) => ({ accountId, claims: () => claimsOf(accountId, people) }),
-    interactions: { policy: alwaysAsking(), url: (_context, { uid }) => `/interaction/${uid}` },
+    interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
     loadExistingGrant: consent,
+    renderError: (context, { error, error_description: detail = '' }) => {
+      context.type = 'html';
+      context.body = refusalPage(error, detail);
+    },
     ttl: {
       ...{ Session: 10 * minute, Interaction: 10 * minute, Grant: 10 * minute },
       ...{ AuthorizationCode: minute, AccessToken: minute, IdToken: minute },
@@ -76,22 +81,6 @@ function claimsOf(sub: string, people: People) {
   const { email, name, verified } = person;
   // Microsoft says by a claim of its own that it has verified an address.
   return { sub, email, email_verified: verified, xms_edov: verified, ...(name === '' ? {} : { name }) };
-}
-
-/** Asks at each sign-in: a developer is somebody else each time, and sign-out ends no session here. */
-function alwaysAsking(): interactionPolicy.DefaultPolicy {
-  const { Check, base } = interactionPolicy;
-  const policy = base();
-  policy
-    .get('login')
-    ?.checks.add(
-      new Check(
-        'always_asked',
-        'whom to be is asked each time',
-        ({ oidc }) => oidc.result?.login === undefined,
-      ),
-    );
-  return policy;
 }
 
 /** Nobody is asked whether the client may know who they are. */
