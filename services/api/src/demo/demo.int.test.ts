@@ -43,6 +43,21 @@ describe('GET /v1/demo/playback', () => {
     expect([lives <= 600_000, lives > 590_000]).toEqual([true, true]);
   });
 
+  it.each(['https://anywhere.example', 'http://localhost:3000', 'null'])(
+    'may be read by a page of %s, also when it refuses [CRS-006]',
+    async (origin) => {
+      nextMinute();
+      const asked = Array.from({ length: 31 }, () =>
+        api.ask('GET /v1/demo/playback', { headers: { origin } }),
+      );
+      for (const { status, headers } of await Promise.all(asked)) {
+        expect([200, 429]).toContain(status);
+        expect(headers.get('access-control-allow-origin')).toBe('*');
+        expect(headers.get('access-control-allow-credentials')).toBeNull();
+      }
+    },
+  );
+
   it('is limited for each client [DEM-205]', async () => {
     nextMinute();
     const answers = await Promise.all(Array.from({ length: 32 }, () => ask()));

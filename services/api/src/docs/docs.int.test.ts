@@ -27,6 +27,31 @@ describe('what the API says of itself', () => {
     }
   });
 
+  it('tells on each of them whether to send the request again unchanged [ERR-008]', async () => {
+    const no = 'Do not send the same request again unchanged.';
+    for (const [code, { status }] of Object.entries(errorCodes)) {
+      const { text } = await get(`/errors/${code}`);
+      const expected =
+        status === 429 ? 'Try again after <code>Retry-After</code>' : status >= 500 ? 'Try again, ' : no;
+      expect(text).toContain(expected);
+      expect([code, text.includes(no)]).toEqual([code, status < 500 && status !== 429]);
+    }
+  });
+
+  it.each([
+    ['billing_provider_error', 502, 'It will call again by itself.'],
+    ['phone_verification_required', 403, 'must verify a phone number'],
+  ] as const)(
+    'knows %s, which no route answers in this version [ERR-103, ERR-104]',
+    async (code, status, says) => {
+      expect(errorCodes[code].status).toBe(status);
+      const { text } = await get(`/errors/${code}`);
+      expect(text).toContain(says);
+      const { paths } = JSON.parse((await get('/openapi.json')).text) as { paths: object };
+      expect(JSON.stringify(paths)).not.toContain(code);
+    },
+  );
+
   it.each(['/errors/no_such_code', '/errors/constructor', '/errors/%3Cscript%3E'])(
     'is nothing at %s',
     async (path) => {
