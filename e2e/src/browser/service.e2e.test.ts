@@ -33,6 +33,7 @@ describe('the service and a browser', () => {
   let stack: StartedStack;
   let customer: Customer;
   let videoId: string;
+  let cdnUrl: string;
   let theatre: Theatre;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'millrace-browser-'));
@@ -48,7 +49,8 @@ describe('the service and a browser', () => {
     customer = await signUp(stack, 'free');
     const uploaded = await uploadFile(customer, clip);
     videoId = (await untilReady(customer, uploaded.video.id)).id;
-    theatre = await openTheatre(`http://127.0.0.1:${port}`);
+    cdnUrl = `http://127.0.0.1:${port}`;
+    theatre = await openTheatre(cdnUrl);
   });
   afterAll(async () => {
     await theatre.close();
@@ -73,6 +75,21 @@ describe('the service and a browser', () => {
     await show.click('Try again');
     await show.playsOn(1);
     await theatre.clear();
+  });
+
+  it('keep a token that was given for a domain when that is removed [DOM-105]', async () => {
+    const { client, projectId, domain } = customer;
+    const { token } = await newToken();
+    const play = async (): Promise<number> => {
+      const headers = { origin: `https://${domain}` };
+      return (await fetch(`${cdnUrl}/v/${videoId}/master.m3u8?token=${token}`, { headers })).status;
+    };
+    expect(await play()).toBe(200);
+    const { data } = await client.listDomains({ projectId });
+    for (const { id } of data) await client.removeDomain({ projectId, domainId: id });
+    await expect(newToken()).rejects.toMatchObject({ code: 'domain_not_verified' });
+    expect(await play()).toBe(200);
+    await stack.millrace('domain', 'add', '--project', projectId, '--hostname', domain, '--verified');
   });
 
   it('say in words that a video was deleted [VID-111, CDN-335]', async () => {

@@ -138,6 +138,25 @@ describe('holding a video', () => {
     expect(await events(videoId)).toEqual(['video.ready', 'video.ready']);
   });
 
+  it.each(['free', 'starter', 'pro', 'agency'])(
+    'by the team or a check is for every plan: %s [SVC-010]',
+    async (planId) => {
+      me = await createTenant(api, planId);
+      const held = await hold(await seedVideo(api.store, me));
+      expect([held.status, held.body.status]).toEqual([200, 'held']);
+      const videoId = await seedVideo(api.store, me);
+      const check = {
+        videoId,
+        source: 'automatic',
+        reference: 'hash-match',
+        reason: null,
+        legal: false,
+      } as const;
+      await createHoldCommands(api.store).place(check, 'automatic');
+      expect((await video(videoId)).status).toBe('held');
+    },
+  );
+
   it('lasts while any source holds it [HLD-001, HLD-002]', async () => {
     const videoId = await seedVideo(api.store, me);
     const holds = createHoldCommands(api.store);

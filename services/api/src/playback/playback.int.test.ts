@@ -7,6 +7,7 @@ import {
   type Answer,
   createTenant,
   createTestApi,
+  internalSecret,
   type Tenant,
   type TestApi,
 } from '../testing/test-api.ts';
@@ -101,6 +102,36 @@ describe('a playback token', () => {
     const path = `POST /v1/projects/${me.projectId}/videos/${videoId}/playback-tokens`;
     expect((await api.ask(path, { cookie: me.cookie, body: { domain } })).status).toBe(201);
   });
+});
+
+describe('a playback token that was given', () => {
+  it.each(['removed', 'lapsed'])(
+    'stays good when its domain is %s: the CDN hears nothing of it [DOM-105]',
+    async (how) => {
+      const videoId = await seedVideo(api.store, me);
+      const { body } = await ask(videoId);
+      const state = async (): Promise<unknown> =>
+        (
+          await api.ask(`GET internal:/internal/playback-state/${videoId}`, {
+            headers: { 'x-internal-secret': internalSecret },
+          })
+        ).body;
+      const before = await state();
+      await api.store.query('delete from outbox');
+      const { rows } = await api.store.query<{ id: string }>('select id from domains where hostname = $1', [
+        domain,
+      ]);
+      const path = `/v1/projects/${me.projectId}/domains/${rows[0]?.id ?? ''}`;
+      if (how === 'removed')
+        expect(outcome(await api.ask(`DELETE ${path}`, { bearer: me.full }))).toBe('204');
+      else await api.store.query(`update domains set status = 'lapsed' where hostname = $1`, [domain]);
+      expect(outcome(await ask(videoId))).toBe('403 domain_not_verified');
+      expect(await state()).toEqual(before);
+      expect((await api.store.query('select from outbox')).rowCount).toBe(0);
+      const expiresAt = new Date(body.expiresAt);
+      expect(verifyPlaybackToken(body.token, keys)).toEqual({ kind: 'playback', videoId, domain, expiresAt });
+    },
+  );
 });
 
 describe('no playback token', () => {

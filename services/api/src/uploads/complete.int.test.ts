@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Video } from '@millrace/contract';
+import { type Account, type Video } from '@millrace/contract';
+import { finishEncode } from '../testing/seed-video.ts';
 import { type Answer, createTenant, type Tenant } from '../testing/test-api.ts';
 import {
   complete,
@@ -64,6 +65,43 @@ describe('completing an upload', () => {
     );
     const stored = await bench.objects.head(rows[0]?.key ?? '');
     expect(stored?.sizeBytes).toBe(10 * MiB + 7);
+  });
+
+  it('works on the free plan without a verified phone, and nothing holds the video [SVC-008, SVC-009]', async () => {
+    me = await createTenant(bench.api, 'free');
+    const { body: who } = await bench.api.ask<{ account: Account }>('GET /v1/me', { cookie: me.cookie });
+    expect(who.account).toMatchObject({ planId: 'free', phoneVerified: false });
+    const { upload, parts } = await sent(bench, me);
+    expect(outcome(await complete(bench, me, upload.id, parts))).toBe('200');
+    await finishEncode(bench.api.store, upload.video.id);
+    const { body } = await bench.api.ask<Video>(
+      `GET /v1/projects/${me.projectId}/videos/${upload.video.id}`,
+      { bearer: me.full },
+    );
+    expect(body.status).toBe('ready');
+    expect(await eventsOf(bench, upload.video.id)).toEqual(['video.ready']);
+    const holds = await bench.api.store.query('select from video_holds where video_id = $1', [body.id]);
+    expect(holds.rowCount).toBe(0);
+  });
+
+  it('counts each of an import of many as one upload, with the rules of one [SVC-011]', async () => {
+    me = await createTenant(bench.api, 'free');
+    const many = Array.from({ length: 30 }, (_, n) => n);
+    const uploads = await Promise.all(many.map(() => sent(bench, me)));
+    const answers = await Promise.all(
+      uploads.map(({ upload, parts }) => complete(bench, me, upload.id, parts)),
+    );
+    expect(answers.map(outcome)).toEqual(many.map(() => '200'));
+    const each = many.length;
+    expect(await rowsOf(bench, me)).toEqual({
+      ...nothing,
+      ...{ videos: each, uploads: each, prefixes: each, jobs: each },
+    });
+    const { rows } = await bench.api.store.query(
+      'select class, priority from encode_tasks where account_id = $1 group by class, priority',
+      [me.accountId],
+    );
+    expect(rows).toEqual([{ class: 'standard', priority: 0 }]);
   });
 
   it('takes parts in any order, ETags without quotes, and a single small part [UPL-231]', async () => {

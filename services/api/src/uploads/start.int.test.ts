@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Upload } from '@millrace/contract';
+import { type RouteDefinition, routes, type Upload } from '@millrace/contract';
 import { unknownUploads } from '@millrace/store';
 import { createTenant, type Tenant } from '../testing/test-api.ts';
 import {
@@ -50,6 +50,20 @@ describe('starting an upload', () => {
     expect(Date.parse(body.expiresAt) - before).toBeLessThan(day + 600_000);
     await put(body, 2, Buffer.from('x'));
     expect(await rowsOf(bench, me)).toEqual({ ...nothing, videos: 1, uploads: 1, prefixes: 1 });
+  });
+
+  it('leaves the bytes to the store: the API has no way in for them [SVC-004]', async () => {
+    const { body } = await start(bench, me, { sizeBytes: 40 * MiB });
+    const [publicApi, api] = [bench.api.deps.config.API_URL, bench.api.url].map((url) => new URL(url).origin);
+    for (const { partNumber, url } of body.parts) {
+      expect([publicApi, api]).not.toContain(new URL(url).origin);
+      await put(body, partNumber, Buffer.from('x'));
+      const { pathname, search } = new URL(url);
+      const sent = await fetch(`${bench.api.url}${pathname}${search}`, { method: 'PUT', body: 'x' });
+      expect(sent.status).toBe(404);
+    }
+    const bodies = Object.values<RouteDefinition>(routes).map(({ rawBody }) => rawBody?.maxBytes ?? 0);
+    expect(Math.max(...bodies)).toBe(MiB);
   });
 
   it('signs 8,000 URLs for the largest file of the largest plan [UPL-002, UPL-006]', async () => {
