@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Account } from '@millrace/contract';
-import { claimTask, reconcileBanHolds } from '@millrace/store';
+import { type Account, type Video } from '@millrace/contract';
+import {
+  claimTask,
+  reconcileBanHolds,
+  reconcileWatchLimits,
+  repairJobs,
+  republishQueued,
+} from '@millrace/store';
+import { recordOf } from '../testing/record.ts';
 import { seedVideo } from '../testing/seed-video.ts';
 import {
   adminToken,
@@ -106,6 +113,28 @@ describe('putting an account on a plan', () => {
     );
     expect(rows).toEqual([{ quality: '720p' }]);
     expect(await audit(me.accountId)).toContain('admin account.plan');
+  });
+
+  it('that allows more encodes no video again, now or later [LIM-111]', async () => {
+    const free = await createTenant(api, 'free');
+    const videoId = await seedVideo(api.store, free, { status: 'ready', qualities: ['360p', '720p'] });
+    // Not the outbox: the CDN is told of the plan.
+    const encodes = async (): Promise<unknown> => {
+      const { videos, encode_jobs, encode_tasks } = await recordOf(api.store);
+      return { videos, encode_jobs, encode_tasks };
+    };
+    const before = await encodes();
+    expect((await admin(`POST accounts/${free.accountId}/plan`, { planId: 'agency' })).body.planId).toBe(
+      'agency',
+    );
+    await reconcileWatchLimits(api.store);
+    await repairJobs(api.store);
+    await republishQueued(api.store, { olderThanMs: 0, limit: 500 });
+    expect(await encodes()).toEqual(before);
+    const { body } = await api.ask<Video>(`GET /v1/projects/${free.projectId}/videos/${videoId}`, {
+      bearer: free.full,
+    });
+    expect([body.status, body.qualities]).toEqual(['ready', ['360p', '720p']]);
   });
 
   it.each([{ planId: 'gold' }, {}, { planId: 'pro', status: 'rich' }, { planId: 'pro', x: 1 }])(
