@@ -1,4 +1,4 @@
-import { openWebhookSecret, signWebhook } from '@millrace/domain';
+import { openWebhookSecret, signWebhook, webhookKey } from '@millrace/domain';
 import { waitFor } from '@millrace/testing';
 import { Pool } from 'undici';
 import { type ReceiverProcess } from './webhook-receiver-process.ts';
@@ -48,7 +48,9 @@ async function fill({ record }: Stage, targets: readonly BenchEndpoint[], events
     await record.addDeliveries(targets.slice(0, left));
   }
   // As autovacuum would, had the rows come over hours.
-  await record.store.query('vacuum analyze webhook_deliveries, webhook_claims, webhook_breakers');
+  await record.store.query(
+    'vacuum analyze webhook_deliveries, webhook_queue, webhook_claims, webhook_breakers',
+  );
 }
 
 /** Waits until so many requests have come, and no more. */
@@ -126,7 +128,7 @@ async function runRowByRow(stage: Stage, targets: readonly BenchEndpoint[], even
       if (row === undefined) throw new Error('nothing to send');
       const { endpointId, url, body, secret } = row;
       const signature = signWebhook(
-        openWebhookSecret(secret, endpointId, keys),
+        webhookKey(openWebhookSecret(secret, endpointId, keys)),
         body,
         Math.floor(Date.now() / 1_000),
       );

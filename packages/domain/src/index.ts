@@ -39,7 +39,7 @@ export {
   decideRedelivery,
   type EndedTry,
 } from './delivery-machine.ts';
-export { signWebhook } from './webhook-signature.ts';
+export { signWebhook, webhookKey } from './webhook-signature.ts';
 export { newWebhookSecret, openWebhookSecret, sealWebhookSecret } from './webhook-secret.ts';
 export { breakerPause } from './endpoint-breaker.ts';
 export { canonicalLanguage, CaptionsError, languageName, normaliseCaptions } from './captions/index.ts';

@@ -135,7 +135,7 @@ export async function redeliver(
   { projectId, endpointId, deliveryId }: { projectId: string; endpointId: string; deliveryId: string },
 ): Promise<DeliveryRow> {
   await keepEndpoint(tx, projectId, endpointId);
-  // The lock keeps it from being claimed meanwhile.
+  // The first lock keeps its attempts from being recorded meanwhile, the second keeps it from being claimed.
   const { rows } = await tx.query<{ eventId: string; status: DeliveryStatus }>(
     `select event_id as "eventId", status from webhook_deliveries
      where id = $1 and endpoint_id = $2 for update`,
@@ -143,17 +143,28 @@ export async function redeliver(
   );
   const delivery = rows[0];
   if (delivery === undefined) throw new ProblemError('not_found');
-  const claims = await tx.query('select from webhook_claims where delivery_id = $1', [deliveryId]);
+  const waits = await tx.query(
+    `select from webhook_queue q join webhook_deliveries d
+       on q.endpoint_id = d.endpoint_id and q.due_at = d.next_attempt_at and q.delivery_id = d.id
+     where d.id = $1 for update of q`,
+    [deliveryId],
+  );
   const { status, eventId } = delivery;
-  switch (decideRedelivery({ status, inFlight: claims.rowCount > 0 })) {
+  switch (decideRedelivery({ status, inFlight: status === 'pending' && waits.rowCount === 0 })) {
     case 'refused':
       throw new ProblemError('delivery_in_progress');
     case 'again':
       return insertDelivery(tx, { endpointId, eventId, redeliveryOf: deliveryId });
     case 'now':
-      await tx.query('update webhook_deliveries set next_attempt_at = clock_timestamp() where id = $1', [
-        deliveryId,
-      ]);
+      await tx.query(
+        `with waits as (
+           select id, endpoint_id, next_attempt_at from webhook_deliveries where id = $1
+         ), moved as (
+           update webhook_queue q set due_at = statement_timestamp() from waits w
+           where q.endpoint_id = w.endpoint_id and q.due_at = w.next_attempt_at and q.delivery_id = w.id
+         ) update webhook_deliveries set next_attempt_at = statement_timestamp() where id = $1`,
+        [deliveryId],
+      );
       await tx.query('notify millrace_webhooks');
       return mustRead(tx, deliveryId);
   }

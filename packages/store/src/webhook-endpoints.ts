@@ -129,11 +129,18 @@ async function deleteWhere(tx: Transaction, where: string, values: readonly stri
 
 async function failWaiting(db: Queryable, endpointIds: readonly string[], limit: number): Promise<number> {
   const { rowCount } = await db.query(
-    `update webhook_deliveries set status = 'failed', next_attempt_at = null,
+    `with waiting as (
+       delete from webhook_queue q
+       using (select endpoint_id, due_at, delivery_id from webhook_queue where endpoint_id = any ($1) limit $2) w
+       where q.endpoint_id = w.endpoint_id and q.due_at = w.due_at and q.delivery_id = w.delivery_id
+       returning q.delivery_id
+     )
+     update webhook_deliveries set status = 'failed', next_attempt_at = null,
        last_error = 'the endpoint was deleted'
-     where id in (select id from webhook_deliveries
-                  where endpoint_id = any ($1) and status = 'pending' limit $2)
-       and status = 'pending'`,
+     where status = 'pending' and id in (
+       select delivery_id from waiting
+       union all select delivery_id from webhook_claims where endpoint_id = any ($1)
+     )`,
     [endpointIds, limit],
     'endpoint-fail-waiting',
   );
@@ -148,7 +155,7 @@ export async function failOrphanedDeliveries(db: Queryable, signal: AbortSignal)
   const { rows } = await db.query<{ id: string }>(
     `select id from webhook_endpoints e
      where deleted_at is not null
-       and exists (select from webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending')`,
+       and exists (select from webhook_queue q where q.endpoint_id = e.id)`,
     [],
     'endpoints-with-orphans',
   );

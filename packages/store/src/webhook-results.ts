@@ -1,6 +1,6 @@
-import { type Database, isUniqueViolation, type Queryable } from './db.ts';
+import { type Database, type Queryable } from './db.ts';
 import { type BreakerChange, breakerNews, type EndedAttempt, keepBreakers } from './webhook-breakers.ts';
-import { type ClaimedDelivery } from './webhook-claims.ts';
+import { type ClaimedDelivery, requeue } from './webhook-claims.ts';
 import { takeTurns, type TurnRequest } from './webhook-turns.ts';
 
 /** How an attempt ended, and what follows from it. */
@@ -20,10 +20,10 @@ export interface AttemptResult extends EndedAttempt {
 const finishStatement = `
 with result as (
   select * from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::float8[])
-    as r (claim_id, delivery_id, status, last_status, last_error, wait_ms)
+    as r (claim_id, endpoint_id, status, last_status, last_error, wait_ms)
 ), ended as (
-  delete from webhook_claims c using result r where c.id = r.claim_id and c.delivery_id = r.delivery_id
-  returning c.id, c.delivery_id, c.started_at, r.status, r.last_status, r.last_error, r.wait_ms
+  delete from webhook_claims c using result r where c.endpoint_id = r.endpoint_id and c.id = r.claim_id
+  returning c.id, c.delivery_id, c.redelivery, c.trace, c.started_at, r.status, r.last_status, r.last_error, r.wait_ms
 ), recorded as (
   update webhook_deliveries d set
     attempts = d.attempts + 1, last_attempt_at = e.started_at, last_status = e.last_status,
@@ -33,6 +33,8 @@ with result as (
       then clock_timestamp() + e.wait_ms * interval '1 millisecond' end
   from ended e
   where d.id = e.delivery_id
+  returning d.id, d.endpoint_id, d.event_id, d.attempts, e.redelivery, e.trace, d.next_attempt_at
+), requeued as (${requeue}
 )
 select id::text as "claimId" from ended`;
 
@@ -58,25 +60,11 @@ export async function finishAttempts(
 ): Promise<Recorded> {
   const news = new Set(breakerNews(results).map(({ endpointId }) => endpointId));
   const isCalm = ({ claim }: AttemptResult): boolean => !news.has(claim.endpointId);
-  const next = goOn === null ? null : await tryTurns(db, results.filter(isCalm), goOn);
-  const rest = next === null ? results : results.filter((result) => !isCalm(result));
+  const calm = goOn === null ? [] : results.filter(isCalm);
+  const next = goOn === null || calm.length === 0 ? [] : await takeTurns(db, calm, goOn);
+  const rest = goOn === null ? results : results.filter((result) => !isCalm(result));
   const changes = rest.length === 0 ? [] : await finishOnly(db, rest);
-  return { changes, next: next ?? [], vacated: rest.length > 0 };
-}
-
-/** null when a rival claimed the same. */
-async function tryTurns(
-  db: Queryable,
-  results: readonly AttemptResult[],
-  request: TurnRequest,
-): Promise<ClaimedDelivery[] | null> {
-  if (results.length === 0) return [];
-  try {
-    return await takeTurns(db, results, request);
-  } catch (error) {
-    if (isUniqueViolation(error)) return null;
-    throw error;
-  }
+  return { changes, next, vacated: rest.length > 0 };
 }
 
 async function finishOnly(db: Database, results: readonly AttemptResult[]): Promise<BreakerChange[]> {
@@ -95,7 +83,7 @@ async function endClaims(db: Queryable, results: readonly AttemptResult[]): Prom
     finishStatement,
     [
       results.map(({ claim }) => claim.claimId),
-      results.map(({ claim }) => claim.deliveryId),
+      results.map(({ claim }) => claim.endpointId),
       results.map(({ status }) => status),
       results.map(({ lastStatus }) => lastStatus),
       results.map(({ lastError }) => lastError),

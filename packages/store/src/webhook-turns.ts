@@ -1,5 +1,5 @@
 import { type Queryable } from './db.ts';
-import { type ClaimedDelivery, type WebhookWorker } from './webhook-claims.ts';
+import { claimColumns, type ClaimedDelivery, type WebhookWorker } from './webhook-claims.ts';
 
 /** Who goes on with the endpoints whose attempts ended. */
 export interface TurnRequest {
@@ -9,7 +9,7 @@ export interface TurnRequest {
 
 /** An attempt that its receiver took. */
 interface DeliveredAttempt {
-  claim: Pick<ClaimedDelivery, 'claimId' | 'deliveryId' | 'endpointId'>;
+  claim: Pick<ClaimedDelivery, 'claimId' | 'endpointId'>;
   lastStatus: number | null;
 }
 
@@ -18,17 +18,15 @@ interface DeliveredAttempt {
  * commit for both, and no walk along all endpoints. Under load nearly everything is claimed so.
  *
  * Its locks are those of the walking claim, for the same reasons. What was ended by another since the snapshot is
- * gone under the lock on the claim. A rival that claimed the picked delivery in the endpoint's other slot since the
- * snapshot makes the statement fail by the unique delivery: the caller ends the claims without going on.
+ * gone under the lock on the claim.
  */
 const turnStatement = `
 with result as (
-  select * from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[])
-    as r (claim_id, endpoint_id, delivery_id, last_status)
+  select * from unnest($1::bigint[], $2::text[], $3::integer[]) as r (claim_id, endpoint_id, last_status)
 ), ended as materialized (
   select c.endpoint_id, c.slot, c.delivery_id, c.started_at, r.last_status
   from result r join webhook_claims c
-    on c.endpoint_id = r.endpoint_id and c.id = r.claim_id and c.delivery_id = r.delivery_id
+    on c.endpoint_id = r.endpoint_id and c.id = r.claim_id
   for update of c
 ), recorded as (
   update webhook_deliveries d set
@@ -38,43 +36,40 @@ with result as (
 ), vacant as (
   select endpoint_id, array_agg(slot) as slots from ended group by endpoint_id
 ), locked as materialized (
-  select v.endpoint_id, v.slots, e.url, e.secret,
-    array(select c.delivery_id from webhook_claims c where c.endpoint_id = v.endpoint_id) as busy
+  select v.endpoint_id, v.slots, e.url, e.secret
   from vacant v
   join webhook_breakers b on b.endpoint_id = v.endpoint_id and b.failures = 0
   join webhook_endpoints e on e.id = v.endpoint_id
   where e.deleted_at is null
   for share of e skip locked
 ), picked as materialized (
-  select l.endpoint_id, l.slots[d.n] as slot, l.url, l.secret, d.*
+  select l.endpoint_id, l.slots[q.n] as slot, l.url, l.secret, q.*
   from locked l cross join lateral (
-    select *, row_number() over (order by next_attempt_at) as n from (
-      select d.id, d.event_id, d.attempts, d.redelivery_of, d.next_attempt_at, d.trace from webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = l.endpoint_id
-        and d.next_attempt_at <= clock_timestamp() and d.id <> all (l.busy)
-      order by d.next_attempt_at limit cardinality(l.slots)
-      for no key update of d skip locked
+    select *, row_number() over (order by due_at) as n from (
+      select q.due_at, q.delivery_id, q.event_id, q.attempts, q.redelivery, q.trace from webhook_queue q
+      where q.endpoint_id = l.endpoint_id and q.due_at <= clock_timestamp()
+      order by q.due_at limit cardinality(l.slots)
+      for update skip locked
     ) due
-  ) d
+  ) q
+), taken as (
+  delete from webhook_queue q using picked p
+  where q.endpoint_id = p.endpoint_id and q.due_at = p.due_at and q.delivery_id = p.delivery_id
 ), renewed as (
-  update webhook_claims c set id = default, delivery_id = p.id, worker = $5, boot = $6,
-    started_at = clock_timestamp(), lease_until = clock_timestamp() + $7 * interval '1 millisecond'
+  update webhook_claims c set id = default, due_at = p.due_at, delivery_id = p.delivery_id, event_id = p.event_id,
+    attempts = p.attempts, redelivery = p.redelivery, trace = p.trace, worker = $4, boot = $5,
+    started_at = clock_timestamp(), lease_until = clock_timestamp() + $6 * interval '1 millisecond'
   from picked p where c.endpoint_id = p.endpoint_id and c.slot = p.slot
-  returning c.id as claim_id, p.*
+  returning c.*, p.url, p.secret
 ), freed as (
   delete from webhook_claims c using ended e
   where c.endpoint_id = e.endpoint_id and c.slot = e.slot
     and (e.endpoint_id, e.slot) not in (select p.endpoint_id, p.slot from picked p)
 )
-select r.claim_id::text as "claimId", r.id as "deliveryId", r.endpoint_id as "endpointId",
-  r.event_id as "eventId", v.type as "eventType", r.attempts, r.redelivery_of is not null as redelivery,
-  r.url, r.secret, v.body, 0 as failures, r.trace,
-  extract(epoch from clock_timestamp() - r.next_attempt_at)::float8 * 1000 as "overdueMs"
-from renewed r join events v on v.id = r.event_id`;
+select ${claimColumns}, 0 as failures from renewed c join events v on v.id = c.event_id`;
 
 /**
  * Records attempts that delivered at endpoints which answer well, and claims what is due there next.
- * @throws a unique violation when a rival claimed the same; nothing is recorded then
  */
 export async function takeTurns(
   db: Queryable,
@@ -86,7 +81,6 @@ export async function takeTurns(
     [
       results.map(({ claim }) => claim.claimId),
       results.map(({ claim }) => claim.endpointId),
-      results.map(({ claim }) => claim.deliveryId),
       results.map(({ lastStatus }) => lastStatus),
       ...[worker.name, worker.boot, leaseMs],
     ],

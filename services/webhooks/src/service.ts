@@ -15,7 +15,7 @@ import { type Database, fanOutEvent, finishAttempts, listen, type Listener } fro
 import { type WebhooksConfig } from './config.ts';
 import { backlogLoop } from './delivery/backlog.ts';
 import { Deliverer } from './delivery/deliverer.ts';
-import { createSecretOpener } from './delivery/open-secrets.ts';
+import { createKeyOpener } from './delivery/open-keys.ts';
 import { Recorder } from './delivery/recorder.ts';
 import { createReporter } from './delivery/report.ts';
 import { takeOverLoop } from './delivery/take-over.ts';
@@ -69,7 +69,7 @@ export function createWebhooks(deps: WebhooksDeps): Service {
   const deliverer = new Deliverer({
     ...{ config, store, worker, recorder, reporter, bell, clock, logger },
     sender: createSender({ egress, clock, timeoutMs: config.WEBHOOKS_TIMEOUT_MS }),
-    openSecret: createSecretOpener(config.WEBHOOK_SECRET_KEYS),
+    openKey: createKeyOpener(config.WEBHOOK_SECRET_KEYS),
   });
   metrics.observe(
     'millrace_webhook_in_flight',

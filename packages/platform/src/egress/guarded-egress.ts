@@ -15,6 +15,9 @@ const defaultMaxIdle = 256;
 /** Under the 5 s after which many servers close. */
 const defaultIdleMs = 4_000;
 
+/** URLs that were read before; what is behind their names is looked up anew for every connection. */
+const maxTargets = 10_000;
+
 /**
  * The guarded way out. The URL is checked on every send; addresses are looked up and checked for every new
  * connection, and a kept one goes on leading to the address it was made to.
@@ -23,7 +26,17 @@ export function createEgress(options: EgressOptions = {}): EgressConnector {
   const rules = { ...options, idleMs: options.idleMs ?? defaultIdleMs };
   const idle = new IdleConnections(options.maxIdle ?? defaultMaxIdle);
   const busy = new Set<GuardedConnection>();
+  const targets = new Map<string, Target>();
   let closed = false;
+
+  const targetOf = (url: string): Target => {
+    const known = targets.get(url);
+    if (known !== undefined) return known;
+    const target = readTarget(url, { plainHttp: rules.loopback === true });
+    if (targets.size >= maxTargets) targets.clear();
+    targets.set(url, target);
+    return target;
+  };
 
   const open = (target: Target): GuardedConnection => {
     const connection = new GuardedConnection(target, rules);
@@ -52,7 +65,7 @@ export function createEgress(options: EgressOptions = {}): EgressConnector {
 
   return {
     send: async (request) => {
-      const target = readTarget(request.url, { plainHttp: rules.loopback === true });
+      const target = targetOf(request.url);
       const limit = startLimit(request);
       try {
         const kept = idle.take(target.origin);

@@ -7,7 +7,7 @@ import {
   type VideoEvent,
   type WebhookEndpoint,
 } from '@millrace/contract';
-import { openWebhookSecret, signWebhook } from '@millrace/domain';
+import { openWebhookSecret, signWebhook, webhookKey } from '@millrace/domain';
 import { claimDeliveries, type Database, fanOutEvent, finishAttempts, moveVideo } from '@millrace/store';
 import { failEncode, finishEncode, seedVideo } from '../testing/seed-video.ts';
 import { adminToken, createTenant, createTestApi, type Tenant, type TestApi } from '../testing/test-api.ts';
@@ -196,7 +196,7 @@ describe('what is sent of an event', () => {
         const secret = openWebhookSecret(claimed.secret, endpoint.id, api.deps.config.WEBHOOK_SECRET_KEYS);
         expect(secret).toBe(endpoint.signingSecret);
         const t = 1_700_000_000 + attempts;
-        const signature = signWebhook(secret, claimed.body, t);
+        const signature = signWebhook(webhookKey(secret), claimed.body, t);
         expect(signature).toBe(`t=${t},v1=${openssl(secret, Buffer.concat([Buffer.from(`${t}.`), raw]))}`);
         signatures.add(signature);
         const failed = {

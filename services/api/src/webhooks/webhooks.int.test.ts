@@ -390,7 +390,8 @@ describe('redelivering', () => {
     const { body: endpoint } = await create();
     const first = await deliver(endpoint);
     await api.store.query(
-      `update webhook_deliveries set next_attempt_at = clock_timestamp() + interval '1 hour' where id = $1`,
+      `with later as (update webhook_queue set due_at = due_at + interval '1 hour' where delivery_id = $1)
+       update webhook_deliveries set next_attempt_at = next_attempt_at + interval '1 hour' where id = $1`,
       [first.id],
     );
     expect(mine(await claim(), endpoint)).toEqual([]);

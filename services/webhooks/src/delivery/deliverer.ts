@@ -1,3 +1,4 @@
+import { type KeyObject } from 'node:crypto';
 import { type Bell, type Clock, inSpan, type Logger, type Loop, markFailed } from '@millrace/platform';
 import {
   type AttemptResult,
@@ -18,8 +19,8 @@ export interface DelivererDeps {
   store: Database;
   worker: WebhookWorker;
   sender: Sender;
-  /** The endpoint's signing secret as issued, of what the record keeps. */
-  openSecret: (claim: ClaimedDelivery) => string;
+  /** The key of the endpoint's signatures, of what the record keeps. */
+  openKey: (claim: ClaimedDelivery) => KeyObject;
   recorder: Recorder;
   reporter: Reporter;
   /** Rung when there may be something to claim. */
@@ -151,8 +152,7 @@ export class Deliverer {
     const doubtful = claim.failures !== 0;
     this.#places.set(claim.claimId, doubtful);
     if (doubtful) this.#doubtful += 1;
-    const attempt = this.#attempt(claim).finally(() => this.#attempts.delete(claim.claimId));
-    this.#attempts.set(claim.claimId, attempt);
+    this.#attempts.set(claim.claimId, this.#attempt(claim));
   }
 
   #leave(claimId: string): void {
@@ -164,6 +164,7 @@ export class Deliverer {
     const startedAt = performance.now();
     const outcome = await traced(claim, () => this.#send(claim));
     const durationMs = performance.now() - startedAt;
+    this.#attempts.delete(claim.claimId);
     const result = settle(claim, outcome, durationMs);
     this.#deps.reporter.attempted(claim, result);
     this.#deps.recorder.add(result);
@@ -171,10 +172,10 @@ export class Deliverer {
 
   /** Never rejects: what goes wrong here is as good a failure as a receiver's. */
   async #send(claim: ClaimedDelivery): Promise<Outcome> {
-    const { sender, openSecret, logger } = this.#deps;
+    const { sender, openKey, logger } = this.#deps;
     const { url, body, redelivery } = claim;
     try {
-      return await sender.send({ url, secret: openSecret(claim), body, redelivery });
+      return await sender.send({ url, key: openKey(claim), body, redelivery });
     } catch (error) {
       logger.error({ err: error, deliveryId: claim.deliveryId }, 'webhook attempt broke');
       return { delivered: false, status: null, error: 'could not be sent', retryAfterMs: null };

@@ -35,9 +35,11 @@ function failing(store: Database, name: string, fails: () => boolean): Database 
 /** What a worker that was killed leaves of an attempt. */
 async function leaveClaim(endpoint: TestEndpoint, worker: string): Promise<void> {
   await harness.store.query(
-    `insert into webhook_claims (endpoint_id, slot, delivery_id, worker, boot, started_at, lease_until)
-     select endpoint_id, 1, id, $2, 'earlier', clock_timestamp(), clock_timestamp() + interval '20 s'
-     from webhook_deliveries where endpoint_id = $1`,
+    `with taken as (delete from webhook_queue where endpoint_id = $1 returning *)
+     insert into webhook_claims (endpoint_id, slot, due_at, delivery_id, event_id, attempts, redelivery,
+       worker, boot, started_at, lease_until)
+     select endpoint_id, 1, due_at, delivery_id, event_id, attempts, redelivery,
+       $2, 'earlier', clock_timestamp(), clock_timestamp() + interval '20 s' from taken`,
     [endpoint.endpointId, worker],
   );
 }

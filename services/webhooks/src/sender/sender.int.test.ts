@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { webhookKey } from '@millrace/domain';
 import { createEgress, type EgressConnector } from '@millrace/platform';
 import { createManualClock, createTestDnsServer, type TestDnsServer } from '@millrace/testing';
 import { type Attempt, createSender, type Outcome } from './sender.ts';
@@ -35,7 +36,13 @@ async function receive(listener: RequestListener): Promise<string> {
 }
 
 const send = (url: string, over: Partial<Attempt> = {}, timeoutMs = 5_000): Promise<Outcome> =>
-  createSender({ egress, clock, timeoutMs }).send({ url, secret, body, redelivery: false, ...over });
+  createSender({ egress, clock, timeoutMs }).send({
+    url,
+    key: webhookKey(secret),
+    body,
+    redelivery: false,
+    ...over,
+  });
 
 const failed = (status: number | null, error: string, retryAfterMs: number | null = null): Outcome => ({
   delivered: false,
@@ -209,7 +216,7 @@ describe('what cannot be sent', () => {
     const asked = new AbortController();
     const url = await receive(() => asked.abort());
     const sending = createSender({ egress, clock }).send(
-      { url, secret, body, redelivery: false },
+      { url, key: webhookKey(secret), body, redelivery: false },
       asked.signal,
     );
     await expect(sending).rejects.toMatchObject({ code: 'aborted' });
@@ -228,6 +235,6 @@ it('gives an attempt ten seconds, and reads 4 KiB of the answer [WHD-401, WHD-41
       },
     },
   });
-  await sender.send({ url: 'https://hook.example/', secret, body, redelivery: false });
+  await sender.send({ url: 'https://hook.example/', key: webhookKey(secret), body, redelivery: false });
   expect(asked).toEqual([[10_000, 4_096]]);
 });

@@ -1,3 +1,4 @@
+import { type KeyObject } from 'node:crypto';
 import { signWebhook } from '@millrace/domain';
 import { type Clock, type EgressAnswer, type EgressConnector, EgressError } from '@millrace/platform';
 import { readRetryAfter } from './retry-after.ts';
@@ -5,8 +6,8 @@ import { readRetryAfter } from './retry-after.ts';
 /** One try to deliver an event to an endpoint. */
 export interface Attempt {
   url: string;
-  /** The endpoint's signing secret as issued, `whsec_` included. */
-  secret: string;
+  /** The key of the endpoint's signatures. */
+  key: KeyObject;
   /** The event as JSON, the same bytes on every try. */
   body: Uint8Array;
   /** Whether the customer asked for it once more. */
@@ -48,7 +49,7 @@ const userAgent = 'Millrace-Webhooks/1.0';
 export function createSender(deps: SenderDeps): Sender {
   const { egress, clock, timeoutMs = defaultTimeoutMs } = deps;
   return {
-    send: async ({ url, secret, body, redelivery }, signal) => {
+    send: async ({ url, key, body, redelivery }, signal) => {
       const unixSeconds = Math.floor(clock.now().getTime() / 1_000);
       try {
         const answer = await egress.send({
@@ -57,7 +58,7 @@ export function createSender(deps: SenderDeps): Sender {
           headers: {
             'Content-Type': 'application/json',
             'User-Agent': userAgent,
-            'Svc-Signature': signWebhook(secret, body, unixSeconds),
+            'Svc-Signature': signWebhook(key, body, unixSeconds),
             ...(redelivery ? { 'Svc-Redelivery': 'true' } : {}),
           },
           body,

@@ -141,8 +141,11 @@ export async function createHarness(): Promise<Harness> {
       await store.query(
         `with due as (
            update webhook_deliveries set next_attempt_at = next_attempt_at - $1::interval where status = 'pending'
+         ), waiting as (
+           update webhook_queue set due_at = due_at - $1::interval
          ), leases as (
-           update webhook_claims set lease_until = lease_until - $1::interval, started_at = started_at - $1::interval
+           update webhook_claims set lease_until = lease_until - $1::interval, started_at = started_at - $1::interval,
+             due_at = due_at - $1::interval
          ) update webhook_breakers set open_until = open_until - $1::interval`,
         [interval],
       );
