@@ -13,6 +13,7 @@ import {
   createEncodeJob,
   type Database,
   DatabaseUnavailableError,
+  findIngestReport,
   moveVideo,
   reapExpiredLeases,
 } from '@millrace/store';
@@ -209,6 +210,74 @@ describe('an encode', () => {
       expect(text).toContain(`millrace_encode_tasks_total{kind="${kind}",result="done",service="encoder"} 1`);
     }
     expect(await reportOf(videoId)).toMatchObject({ source: { container: 'mp4' }, 'video-0': { notes: [] } });
+  });
+});
+
+describe('the ingest report', () => {
+  it('says what was seen, what was converted and why, and gives sizes, times and speed [VID-210]', async () => {
+    const source = await clip(
+      'odd.mp4',
+      ...['-f', 'lavfi', '-i', 'testsrc2=size=640x360:rate=100:duration=2', ...tone(2)],
+      ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv444p', '-c:a', 'aac'],
+    );
+    const videoId = await upload(source);
+    await startEncoder();
+    expect((await settled(videoId)).status).toBe('ready');
+    const positive = expect.any(Number) as unknown;
+    const said = { text: expect.stringMatching(/.{15,}\.$/) as unknown };
+    const media = { seconds: positive, speed: positive, bytes: positive, notes: [] };
+    const report = await findIngestReport(db, account.projectId, videoId);
+    expect(report).toMatchObject({
+      ...{ videoId, state: 'succeeded', startedAt: expect.any(String), finishedAt: expect.any(String) },
+      details: {
+        source: {
+          ...{ container: 'mp4', sizeBytes: source.length, durationSeconds: 2, frameRate: '50/1' },
+          video: [{ codec: 'h264', width: 640, height: 360, pixelFormat: 'yuv444p', packets: 200 }],
+          audio: [{ codec: 'aac', channels: 1, sampleRate: 44_100 }],
+        },
+        notes: expect.arrayContaining([
+          { code: 'pixels_converted', ...said },
+          { code: 'rate_divided', ...said },
+        ]) as unknown,
+        ...{ 'video-0': media, 'audio-0': media, 'images-0': media },
+        result: {
+          durationSeconds: 2,
+          renditions: [{ quality: '360p', width: 640, height: 360, bitsPerSecond: positive }],
+          audio: [{ bitsPerSecond: positive }],
+        },
+      },
+    });
+  });
+});
+
+describe('the poster', () => {
+  it.each([
+    [0, 'red'],
+    [1.99, 'red'],
+    [2, 'blue'],
+    [4, 'blue'],
+  ])('shows the moment that was chosen: at %d s, %s [VID-208]', async (atSeconds, colour) => {
+    const half = (name: string): string[] => [
+      '-f',
+      'lavfi',
+      '-i',
+      `color=${name}:size=320x180:rate=25:duration=2`,
+    ];
+    const join = ['-filter_complex', '[0][1]concat=n=2'];
+    const videoId = await upload(await clip('two.mp4', ...half('red'), ...half('blue'), ...join, ...fast));
+    await db.query('update videos set poster_at_seconds = $2 where id = $1', [videoId, atSeconds]);
+    await startEncoder();
+    const { files } = await indexOf(await settled(videoId));
+    const poster = path.join(folder, 'poster.jpg');
+    await writeFile(poster, await objects.read(files['poster.jpg']?.key ?? ''));
+    const { stdout } = await run(
+      'ffmpeg',
+      [...['-v', 'error', '-i', poster, '-vf', 'scale=1:1'], ...['-f', 'rawvideo', '-pix_fmt', 'rgb24', '-']],
+      { encoding: 'buffer' },
+    );
+
+    const [red = 0, , blue = 0] = stdout;
+    expect(red > blue ? 'red' : 'blue').toBe(colour);
   });
 });
 

@@ -253,8 +253,25 @@ describe('the command of the poster', () => {
     expect(args.at(-1)).toBe('/out/poster.jpg');
   });
 
+  it.each([
+    [0.5, undefined, '1.001'],
+    [7, '4.500', '3.001'],
+  ])(
+    'takes the last picture until the moment that was asked for: %d s [VID-208]',
+    (atSeconds, from, length) => {
+      const { args } = imagesTaskArgs(manifestOf(), options, { atSeconds, exact: true });
+      expect([valuesOf(args, '-ss')[0], valuesOf(args, '-t')[0]]).toEqual([from, length]);
+      expect(args).not.toContain('-frames:v');
+      expect(graphOf(args)).not.toMatch(/thumbnail|select/);
+    },
+  );
+
   it('does not seek for the very start', () => {
-    expect(valuesOf(imagesTaskArgs(manifestOf(), options, 0).args, '-ss')).toEqual([]);
-    expect(valuesOf(imagesTaskArgs(manifestOf(), options, 7).args, '-ss')).toEqual(['7.000']);
+    expect(
+      valuesOf(imagesTaskArgs(manifestOf(), options, { atSeconds: 0, exact: false }).args, '-ss'),
+    ).toEqual([]);
+    expect(
+      valuesOf(imagesTaskArgs(manifestOf(), options, { atSeconds: 7, exact: false }).args, '-ss'),
+    ).toEqual(['7.000']);
   });
 });

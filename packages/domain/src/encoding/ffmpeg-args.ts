@@ -246,31 +246,43 @@ const mixable = (track: ManifestAudioTrack): string[] =>
 /** Seconds of video among which a poster is chosen. */
 const posterWindow = 3;
 
+export interface PosterPlace {
+  /** From presentation zero. */
+  readonly atSeconds: number;
+  /** Exactly what is shown then (contract VID-208); else the best picture of the seconds from there. */
+  readonly exact: boolean;
+}
+
 /**
- * The poster: of some seconds the picture most like the others (so not a black one, nor a blend). Writes
- * `poster.jpg`, displayed shape. `atSeconds` overrides the manifest's place.
+ * The poster: of some seconds the picture most like the others (so not a black one, nor a blend), or the one that is
+ * shown at a moment, which is the last that begins until then. Writes `poster.jpg`, displayed shape.
  */
 export function imagesTaskArgs(
   manifest: EncodeManifest,
   options: TaskOptions,
-  atSeconds: number = manifest.images.poster.atSeconds,
+  place: PosterPlace = { atSeconds: manifest.images.poster.atSeconds, exact: false },
 ): TaskCommand {
   const { poster } = manifest.images;
   const output: TaskOutput = { file: 'poster.jpg', kind: 'poster', index: 0 };
   const spaced = "select='isnan(prev_selected_t)+gte(t-prev_selected_t,0.25)'";
+  const { exact, atSeconds } = place;
+  const until = manifest.zeroSeconds + atSeconds;
+  const from = exact ? Math.max(0, until - posterWindow) : atSeconds;
   const graph = [
-    ...pictureFilters(manifest.video, poster, [spaced]),
-    'thumbnail=n=12',
+    ...pictureFilters(manifest.video, poster, exact ? [] : [spaced]),
+    ...(exact ? [] : ['thumbnail=n=12']),
     // JPEG is full range BT.601 by definition (JFIF).
     'scale=in_color_matrix=bt709:out_color_matrix=bt601:in_range=tv:out_range=pc,format=yuvj420p',
   ].join(',');
   const args = [
     ...quiet,
-    ...(atSeconds > 0 ? ['-ss', atSeconds.toFixed(3)] : []),
-    ...['-t', String(posterWindow)],
+    ...(from > 0 ? ['-ss', from.toFixed(3)] : []),
+    ...['-t', exact ? (until - from + 0.001).toFixed(3) : String(posterWindow)],
     ...pictureInput(manifest, options),
     ...['-filter_complex', `[0:${manifest.video.stream}]${graph}[p]`, '-map', '[p]'],
-    ...['-frames:v', '1', '-c:v', 'mjpeg', '-q:v', '4', '-threads', '1'],
+    // Without an end each picture overwrites the one before it.
+    ...(exact ? [] : ['-frames:v', '1']),
+    ...['-c:v', 'mjpeg', '-q:v', '4', '-threads', '1'],
     ...anonymous,
     ...['-update', '1', '-f', 'image2', `${options.outputDir}/${output.file}`],
   ];

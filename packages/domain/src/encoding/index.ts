@@ -3,6 +3,7 @@ export { type ChunkEdges, firstBreak, readEdges } from './chunk-args.ts';
 export {
   audioTaskArgs,
   imagesTaskArgs,
+  type PosterPlace,
   soundCopyArgs,
   type TaskOptions,
   videoTaskArgs,

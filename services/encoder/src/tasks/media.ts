@@ -7,6 +7,7 @@ import {
   type EncodeManifest,
   encodeManifest,
   imagesTaskArgs,
+  type PosterPlace,
   isUndecodableSound,
   type PlanNote,
   readEdges,
@@ -164,12 +165,17 @@ async function isSound({ options }: Making, { outputs }: TaskCommand): Promise<b
   return fragments[0]?.startTicks === 0;
 }
 
-/** The poster, from the asked place or else from the start; a video that gives none plays without. */
+/** The poster, of the moment that was asked for, else from its place, else from the start; a video that gives none plays without. */
 async function makePictures(making: Making): Promise<Made> {
   const { manifest, options, context } = making;
-  const asked = context.job.posterAtSeconds ?? manifest.images.poster.atSeconds;
-  const places = [...new Set([Math.min(asked, manifest.durationSeconds), 0])];
-  let command = imagesTaskArgs(manifest, options, 0);
+  const { posterAtSeconds } = context.job;
+  const { atSeconds } = manifest.images.poster;
+  const places: PosterPlace[] = [
+    ...(posterAtSeconds === null ? [] : [{ atSeconds: posterAtSeconds, exact: true }]),
+    ...(atSeconds > 0 ? [{ atSeconds, exact: false }] : []),
+    { atSeconds: 0, exact: false },
+  ];
+  let command = imagesTaskArgs(manifest, options);
   for (const place of places) {
     command = imagesTaskArgs(manifest, options, place);
     const { ok } = await run(making, command);
