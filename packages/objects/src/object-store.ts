@@ -21,7 +21,10 @@ export interface ByteRange {
 }
 
 export interface ObjectBody {
-  /** The bytes; destroying it closes the connection or file behind it. */
+  /**
+   * The bytes; destroying it closes the connection or file behind it. It fails with an `ObjectStoreError`, or with an
+   * `AbortError` when its signal aborts.
+   */
   stream: Readable;
   /** Length of this body (of the range, when one was asked for). */
   sizeBytes: number;

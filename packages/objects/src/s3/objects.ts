@@ -15,6 +15,7 @@ import {
   type Page,
   type StoredObject,
 } from '../object-store.ts';
+import { BodyStream } from './body-stream.ts';
 import { abortedBy, quoted, type S3Context } from './context.ts';
 import { call, orAbsent } from './errors.ts';
 
@@ -35,16 +36,14 @@ export async function getObject(
   const answer = await orAbsent(call(() => client.send(command, abortedBy(signal)), signal));
   if (answer === null) throw new ObjectStoreError('no_such_key', 'there is no object with this key');
   // In Node.js it is the answer itself.
-  const stream = answer.Body as unknown as IncomingMessage;
+  const body = answer.Body as unknown as IncomingMessage;
   try {
     const { sizeBytes, totalBytes } = lengthsOf(answer, range);
-    stream.setTimeout(limits.idleMs, () => {
-      stream.destroy(new ObjectStoreError('unavailable', `no byte was read for ${limits.idleMs} ms`));
-    });
+    const stream = new BodyStream(body, limits.idleMs);
     if (signal) addAbortSignal(signal, stream);
     return { stream, sizeBytes, totalBytes, etag: quoted(answer.ETag) };
   } catch (error) {
-    stream.destroy();
+    body.destroy();
     throw error;
   }
 }
