@@ -6,6 +6,7 @@ import { waitFor } from '@millrace/testing';
 import { type Page } from 'playwright-core';
 import { type Receiver, startReceiver } from '../demo/receiver.ts';
 import { type Clerk, createClerk } from './console/clerk.ts';
+import { signInElsewhere } from './console/elsewhere.ts';
 import { api, dashboard, type Office, openOffice, sibling, stranger } from './console/office.ts';
 import { steps, type World } from './console/steps.ts';
 import { keyCaller, operationsFor, walk } from './console/walk.ts';
@@ -160,6 +161,42 @@ describe.each([
   it('reads what the demo route answers, without the session [CRS-006]', async () => {
     expect(await tryToRead(`${api}/v1/demo/playback`, { credentials: 'omit' })).toBe('503');
     expect(await tryToRead(`${api}/v1/demo/playback`)).toBe('TypeError');
+  });
+});
+
+/** Cookies of a host are its neighbours’ to set, by the domain that they share. */
+describe('a site beside the API that plants cookies', () => {
+  const plant = (cookies: readonly string[]): Promise<unknown> =>
+    clerk.page.evaluate(`for (const line of ${JSON.stringify(cookies)}) document.cookie = line`);
+
+  it('does not sign a person in as somebody else with a sign-in that it began [SSO-203, SSO-218]', async () => {
+    const { callback, cookies } = await signInElsewhere(office.apiAddress, newcomer());
+    expect(cookies).toHaveLength(1);
+    await clerk.page.goto(sibling);
+    await plant(
+      cookies.flatMap((cookie) =>
+        ['/', '/auth/'].flatMap((path) => [
+          `${cookie}; Secure; Path=${path}; Domain=example.net`,
+          `${cookie.replace('__Host-', '')}; Secure; Path=${path}; Domain=example.net`,
+        ]),
+      ),
+    );
+    await clerk.page.goto(callback);
+    expect(await clerk.page.locator('body').innerText()).toContain('invalid_state');
+    await clerk.come();
+    expect(await clerk.who()).toBe('Not signed in (401).');
+  });
+
+  it('does not put its session in the place of a person’s [SES-009]', async () => {
+    await clerk.signIn('google', newcomer());
+    const [own] = (await office.context.cookies(api)).filter(({ name }) => name === 'svc_session');
+    await office.context.clearCookies();
+    await clerk.come();
+    await clerk.signIn('google', newcomer());
+    await clerk.page.goto(sibling);
+    await plant([`svc_session=${own?.value ?? ''}; Secure; Path=/v1; Domain=example.net`]);
+    await clerk.come();
+    expect(await clerk.who()).toBe('Not signed in (401).');
   });
 });
 

@@ -18,8 +18,8 @@ const lifeSeconds = 600;
 /** Tabs that may sign in at once; with more, the cookies would grow past what servers take. */
 const maximumFlows = 4;
 const purpose = 'millrace.sign-in.v1';
-const prefix = 'svc_signin_';
-const path = '/auth/';
+/** `__Host-`: browsers take it from the API's own host alone, so that no neighbour plants a sign-in that it began. */
+const prefix = '__Host-svc_signin_';
 
 const payload = z.object({
   p: z.string(),
@@ -43,8 +43,8 @@ export function beginFlow(flow: SignInFlow, headers: IncomingHttpHeaders, keys: 
     .map(([name, text]) => ({ name, flow: parse(text, keys) }))
     .sort((a, b) => (b.flow?.expiresAt.getTime() ?? 0) - (a.flow?.expiresAt.getTime() ?? 0));
   return [
-    cookieText(nameOf(s), signText(purpose, body, keys), { maxAge: lifeSeconds, path }),
-    ...open.slice(maximumFlows - 1).map(({ name }) => cookieText(name, '', { maxAge: 0, path })),
+    cookieText(nameOf(s), signText(purpose, body, keys), { maxAge: lifeSeconds }),
+    ...open.slice(maximumFlows - 1).map(({ name }) => cookieText(name, '', { maxAge: 0 })),
   ];
 }
 
@@ -62,7 +62,7 @@ export function findFlow(
 }
 
 /** The `Set-Cookie` that ends a flow: its callback counts once. */
-export const endFlow = (state: string): string => cookieText(nameOf(state), '', { maxAge: 0, path });
+export const endFlow = (state: string): string => cookieText(nameOf(state), '', { maxAge: 0 });
 
 function parse(text: string, keys: KeySet): SignInFlow | null {
   const parsed = payload.safeParse(verifyText(purpose, text, keys));
@@ -73,6 +73,6 @@ function parse(text: string, keys: KeySet): SignInFlow | null {
 
 const cookiesOf = ({ cookie = '' }: IncomingHttpHeaders): [string, string][] =>
   cookie.split(';').flatMap((pair): [string, string][] => {
-    const [, name, value = ''] = /^\s*(svc_signin_[\w-]+)=(\S*)\s*$/.exec(pair) ?? [];
+    const [, name, value = ''] = /^\s*(__Host-svc_signin_[\w-]+)=(\S*)\s*$/.exec(pair) ?? [];
     return name === undefined ? [] : [[name, value]];
   });

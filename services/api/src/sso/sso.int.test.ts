@@ -90,12 +90,12 @@ describe('start', () => {
     });
   });
 
-  it('keeps them in a signed, HttpOnly cookie for ten minutes [SSO-202]', async () => {
+  it('keeps them in a signed, HttpOnly cookie of this host for ten minutes [SSO-202, SSO-218]', async () => {
     const { headers } = await browser.open(startUrl());
     const cookies = headers.getSetCookie();
     expect(cookies).toHaveLength(1);
     expect(cookies[0]).toMatch(
-      /^svc_signin_[\w-]{16}=[\w-]+\.[\w-]+; Path=\/auth\/; Max-Age=600; HttpOnly; Secure; SameSite=Lax$/,
+      /^__Host-svc_signin_[\w-]{16}=[\w-]+\.[\w-]+; Path=\/; Max-Age=600; HttpOnly; Secure; SameSite=Lax$/,
     );
   });
 
@@ -146,7 +146,7 @@ describe('the first sign-in', () => {
         /^svc_device=[\w-]+\.[\w-]+; Path=\/; Max-Age=\d+; HttpOnly; Secure; SameSite=Lax$/,
       ),
     ]);
-    expect(like('svc_signin_')).toEqual([expect.stringMatching(/=; Path=\/auth\/; Max-Age=0;/)]);
+    expect(like('__Host-svc_signin_')).toEqual([expect.stringMatching(/=; Path=\/; Max-Age=0;/)]);
   });
 
   it('stores no password, code or token [SSO-214]', async () => {
@@ -259,7 +259,7 @@ describe('a later sign-in', () => {
       await browser.open(startUrl());
       api.travel(1);
     }
-    const flows = [...browser.cookies(origin).keys()].filter((name) => name.startsWith('svc_signin_'));
+    const flows = [...browser.cookies(origin).keys()].filter((name) => name.startsWith('__Host-svc_signin_'));
     expect(flows).toHaveLength(4);
     expect((await browser.open(await untilCallback())).status).toBe(303);
   });
