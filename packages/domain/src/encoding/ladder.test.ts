@@ -72,6 +72,60 @@ describe('withRateControl', () => {
     expect(rung(quality, width, height, rate).level).toBe(level);
   });
 
+  // The highest speed of a size that a level holds, and one more.
+  it.each([
+    ['360p', 128, 96, 62, 11, 12],
+    ['360p', 320, 240, 20, 12, 13],
+    ['360p', 352, 288, 30, 13, 21],
+    ['360p', 352, 288, 50, 21, 22],
+    ['360p', 352, 288, 51, 22, 30],
+    ['360p', 352, 480, 30, 21, 30],
+    ['360p', 720, 576, 12, 22, 30],
+    ['360p', 720, 576, 25, 30, 31],
+    ['720p', 1280, 720, 30, 31, 32],
+    ['720p', 1280, 720, 60, 32, 40],
+    ['1080p', 1920, 1080, 30, 40, 42],
+    ['1080p', 1920, 1080, 64, 42, 50],
+    ['1440p', 2560, 1440, 40, 50, 51],
+    ['2160p', 3840, 2160, 30, 51, 52],
+    ['2160p', 3840, 2160, 64, 52, 60],
+    ['2160p', 3840, 2160, 128, 60, 61],
+    ['2160p', 3840, 2160, 257, 61, 62],
+  ] as const)(
+    '%s of %d x %d at %d a second has level %d, and faster %d',
+    (quality, width, height, rate, level, next) => {
+      expect([
+        rung(quality, width, height, rate).level,
+        rung(quality, width, height, rate + 1).level,
+      ]).toEqual([level, next]);
+    },
+  );
+
+  it('counts whole macroblocks, and the longer side', () => {
+    expect([rung('360p', 352, 288, 30).level, rung('360p', 352, 289, 30).level]).toEqual([13, 21]);
+    expect([rung('360p', 352, 288, 30).level, rung('360p', 353, 288, 30).level]).toEqual([13, 21]);
+    // 57 macroblocks in a row are too long for a frame of 396.
+    expect([rung('360p', 896, 16, 1).level, rung('360p', 912, 16, 1).level]).toEqual([11, 21]);
+    expect([rung('360p', 16, 896, 1).level, rung('360p', 16, 912, 1).level]).toEqual([11, 21]);
+  });
+
+  it.each([
+    ['360p', 900_000],
+    ['720p', 3_200_000],
+    ['1080p', 5_800_000],
+    ['1440p', 10_000_000],
+    ['2160p', 18_000_000],
+  ] as const)('%s may use %d bit/s', (quality, maxrate) => {
+    const height = qualityHeight(quality);
+    expect(rung(quality, (height * 16) / 9, height)).toMatchObject({ maxrate, bufsize: maxrate * 1.5 });
+    // By area to the power of 3/4 and speed to that of 3/5, no less than half and no more than the box.
+    expect(rung(quality, (height * 8) / 9, height).maxrate).toBe(Math.round(maxrate * 0.5 ** 0.75));
+    expect(rung(quality, (height * 16) / 9, height, 60).maxrate).toBe(Math.round(maxrate * 2 ** 0.6));
+    expect(rung(quality, (height * 16) / 9, height, 15).maxrate).toBe(Math.round(maxrate * 0.5 ** 0.6));
+    expect(rung(quality, (height * 16) / 9, height, 1).maxrate).toBe(Math.round(maxrate * 0.5 ** 0.6));
+    expect(rung(quality, (height * 32) / 9, height).maxrate).toBe(maxrate);
+  });
+
   it('gives less to smaller pictures, more to faster ones, and a buffer of a second and a half', () => {
     const wide = rung('1080p', 1920, 1080);
     expect(rung('1080p', 1920, 800).maxrate).toBeLessThan(wide.maxrate);
