@@ -15,8 +15,8 @@ export interface ClaimedDelivery {
   url: string;
   /** The signing secret as the record keeps it, encrypted. */
   secret: string;
-  /** The event's bytes. */
-  body: Buffer;
+  /** The event as JSON, whose bytes are UTF-8: as text, which comes from the record in half the time. */
+  body: string;
   /** Failures in a row at the endpoint before this attempt; null when nothing is known of it. */
   failures: number | null;
   /** How long it was due, in milliseconds. */
@@ -54,7 +54,8 @@ export interface Claims {
 
 /** A claim as both statements that claim return it; of `c`, with its endpoint's URL and secret, and the event `v`. */
 export const claimColumns = `c.id::text as "claimId", c.delivery_id as "deliveryId", c.endpoint_id as "endpointId",
-  c.event_id as "eventId", v.type as "eventType", c.attempts, c.redelivery, c.trace, c.url, c.secret, v.body,
+  c.event_id as "eventId", v.type as "eventType", c.attempts, c.redelivery, c.trace, c.url, c.secret,
+  convert_from(v.body, 'UTF8') as body,
   extract(epoch from clock_timestamp() - c.due_at)::float8 * 1000 as "overdueMs"`;
 
 /** Endpoints looked at in one claim: bounds its time, whatever waits. */

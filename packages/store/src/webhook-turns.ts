@@ -46,15 +46,14 @@ with result as (
   select l.endpoint_id, l.slots[q.n] as slot, l.url, l.secret, q.*
   from locked l cross join lateral (
     select *, row_number() over (order by due_at) as n from (
-      select q.due_at, q.delivery_id, q.event_id, q.attempts, q.redelivery, q.trace from webhook_queue q
+      select q.ctid as place, q.due_at, q.delivery_id, q.event_id, q.attempts, q.redelivery, q.trace from webhook_queue q
       where q.endpoint_id = l.endpoint_id and q.due_at <= clock_timestamp()
       order by q.due_at limit cardinality(l.slots)
       for update skip locked
     ) due
   ) q
 ), taken as (
-  delete from webhook_queue q using picked p
-  where q.endpoint_id = p.endpoint_id and q.due_at = p.due_at and q.delivery_id = p.delivery_id
+  delete from webhook_queue q using picked p where q.ctid = p.place
 ), renewed as (
   update webhook_claims c set id = default, due_at = p.due_at, delivery_id = p.delivery_id, event_id = p.event_id,
     attempts = p.attempts, redelivery = p.redelivery, trace = p.trace, worker = $4, boot = $5,

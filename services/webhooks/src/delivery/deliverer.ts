@@ -173,7 +173,8 @@ export class Deliverer {
   /** Never rejects: what goes wrong here is as good a failure as a receiver's. */
   async #send(claim: ClaimedDelivery): Promise<Outcome> {
     const { sender, openKey, logger } = this.#deps;
-    const { url, body, redelivery } = claim;
+    const { url, redelivery } = claim;
+    const body = Buffer.from(claim.body);
     try {
       return await sender.send({ url, key: openKey(claim), body, redelivery });
     } catch (error) {
