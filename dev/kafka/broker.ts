@@ -16,6 +16,8 @@ export interface KafkaBrokerOptions {
   port?: number;
   /** Adds a listener with TLS and SASL beside the plain one. */
   secure?: SecureListener;
+  /** A process group of its own: a terminal's Ctrl-C is not for it. */
+  detached?: boolean;
   /** Lines of `server.properties` instead of, or beside, the usual ones. */
   properties?: Readonly<Record<string, string>>;
 }
@@ -70,7 +72,7 @@ export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promis
     await once(ending, 'exit');
   };
   const start = async (): Promise<void> => {
-    child = launch(jars, properties);
+    child = launch(jars, properties, options.detached ?? false);
     await untilReady(child);
   };
   const stop = async (): Promise<void> => {
@@ -110,12 +112,12 @@ function format(jars: string, properties: string): void {
 }
 
 /** It ends with its parent, where the system can see to that. */
-function launch(jars: string, properties: string): ChildProcess {
+function launch(jars: string, properties: string, detached: boolean): ChildProcess {
   const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path));
   const java = ['java', ...jvm, '-cp', join(jars, '*'), 'kafka.Kafka', properties];
   const [command = '', ...args] =
     setpriv === undefined ? java : [setpriv, '--pdeathsig', 'KILL', '--', ...java];
-  return spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], detached });
 }
 
 /** Resolves at the broker's own word; rejects with the end of its log when it ends before. */

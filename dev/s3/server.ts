@@ -13,6 +13,8 @@ export interface S3ServerOptions {
   dataDir?: string;
   /** A free one unless told. */
   port?: number;
+  /** A process group of its own: a terminal's Ctrl-C is not for it. */
+  detached?: boolean;
   /** With it `{bucket}.{virtualDomain}` works beside the path style. */
   virtualDomain?: string;
 }
@@ -61,7 +63,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     await once(ending, 'exit');
   };
   const start = async (): Promise<void> => {
-    child = launch(program, args);
+    child = launch(program, args, options.detached ?? false);
     await untilHealthy(child, `${endpoint}/healthz`);
   };
   const stop = async (): Promise<void> => {
@@ -84,7 +86,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
 }
 
 /** It ends with its parent, where the system can see to that. */
-function launch(program: string, args: readonly string[]): ChildProcess {
+function launch(program: string, args: readonly string[], detached: boolean): ChildProcess {
   const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path));
   const [command, before] =
     setpriv === undefined ? [program, []] : [setpriv, ['--pdeathsig', 'KILL', '--', program]];
@@ -93,7 +95,7 @@ function launch(program: string, args: readonly string[]): ChildProcess {
     ROOT_ACCESS_KEY: credentials.accessKeyId,
     ROOT_SECRET_KEY: credentials.secretAccessKey,
   };
-  return spawn(command, [...before, ...args], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  return spawn(command, [...before, ...args], { env, stdio: ['ignore', 'ignore', 'pipe'], detached });
 }
 
 async function untilHealthy(child: ChildProcess, url: string): Promise<void> {

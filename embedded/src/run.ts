@@ -7,10 +7,9 @@ import { embeddedConfig } from './config.ts';
 import { dataFolder } from './data-folder/location.ts';
 import { OperatorsProblemError } from './operators-problem.ts';
 import { sentenceFor } from './sentence-for.ts';
+import { stopOnSignals } from './stop-on-signals.ts';
 
 const usage = 'usage: npm start -- [--data DIR] [--ready-file FILE] [--dev]';
-/** One Ctrl-C may arrive several times, through npm and the terminal: those count as one. */
-const sameSignalMs = 1_000;
 const stopTimeoutMs = 30_000;
 
 /**
@@ -67,22 +66,6 @@ function readFlags(args: readonly string[]): { dataDir: string; dev: boolean; re
   } catch {
     return null;
   }
-}
-
-/** Aborts at the first SIGINT or SIGTERM; a later one ends the process. */
-function stopOnSignals(): AbortSignal {
-  const stop = new AbortController();
-  let firstAt = 0;
-  const onSignal = (name: NodeJS.Signals): void => {
-    if (!stop.signal.aborted) {
-      firstAt = Date.now();
-      stop.abort(new Error(`got ${name}`));
-    } else if (Date.now() - firstAt > sameSignalMs) {
-      process.exit(130);
-    }
-  };
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
-  return stop.signal;
 }
 
 async function untilStopped(embedded: Embedded, stopping: AbortSignal, logger: Logger): Promise<number> {

@@ -12,6 +12,7 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** Each command: its entry, the system tools it needs, and whether relative paths are the caller's. */
 const commands = {
   start: { entry: 'embedded/src/main.ts', tools: () => ['ffmpeg'], inCallersFolder: true },
+  stack: { entry: 'dev/stack/main.ts', tools: () => ['ffmpeg'], inCallersFolder: true },
   demo: { entry: 'e2e/src/demo/main.ts', tools: () => ['ffmpeg'], inCallersFolder: true },
   millrace: { entry: 'embedded/src/cli/main.ts', tools: () => [], inCallersFolder: true },
   test: { entry: 'scripts/test.ts', tools: toolsForTests },

@@ -6,11 +6,12 @@ import { type Shop, type ShopPage, startShopPage } from './page.ts';
 import { createReport, DemoFailure } from './report.ts';
 import { attachStack, type Stack, startStack } from './stack.ts';
 
-const usage = `usage: npm run demo [-- [FILE] [--keep] [--data DIR] [--attach READY_FILE]]
+const usage = `usage: npm run demo [-- [FILE] [--keep] [--data DIR] [--stack | --attach READY_FILE]]
 
   FILE      what to upload; the sample unless told
   --keep    stay up afterwards, until Ctrl-C
   --data    data folder to use; a temporary one unless told
+  --stack   on Kafka, S3 and a process for each service, instead of the embedded service
   --attach  use the service that wrote this ready file (with --data: its data folder)
 `;
 
@@ -91,6 +92,7 @@ interface Options {
   file?: string | undefined;
   keep: boolean;
   dataDir?: string | undefined;
+  stack: boolean;
   attach?: string | undefined;
 }
 
@@ -99,24 +101,31 @@ function readOptions(args: readonly string[]): Options | null {
     const { values, positionals } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { keep: { type: 'boolean' }, data: { type: 'string' }, attach: { type: 'string' } },
+      options: {
+        ...{ keep: { type: 'boolean' }, stack: { type: 'boolean' } },
+        ...{ data: { type: 'string' }, attach: { type: 'string' } },
+      },
     });
-    if (positionals.length > 1 || (values.attach !== undefined && values.data === undefined)) return null;
+    const { stack = false, attach } = values;
+    if (positionals.length > 1 || (attach !== undefined && (values.data === undefined || stack))) return null;
     const path = (given: string | undefined): string | undefined =>
       given === undefined ? undefined : resolve(given);
     return {
       file: path(positionals[0]),
       keep: values.keep ?? false,
       dataDir: path(values.data),
-      attach: path(values.attach),
+      stack,
+      attach: path(attach),
     };
   } catch {
     return null;
   }
 }
 
-const startOrAttach = ({ attach, dataDir }: Options, signal: AbortSignal): Promise<Stack> =>
-  attach === undefined ? startStack({ dataDir, signal }) : attachStack(attach, dataDir ?? '', signal);
+const startOrAttach = ({ attach, dataDir, stack }: Options, signal: AbortSignal): Promise<Stack> =>
+  attach === undefined
+    ? startStack({ dataDir, signal, distributed: stack })
+    : attachStack(attach, dataDir ?? '', signal);
 
 async function stay(
   out: NodeJS.WriteStream,

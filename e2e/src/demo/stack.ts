@@ -29,6 +29,8 @@ export interface StartedStack extends Stack {
 }
 
 const startTimeoutMs = 120_000;
+/** The first start of Kafka and the S3 server on a machine fetches and builds them. */
+const firstBuildMs = 15 * 60_000;
 const commandTimeoutMs = 60_000;
 const pollMs = 100;
 
@@ -52,9 +54,11 @@ export async function attachStack(readyPath: string, dataDir: string, signal: Ab
   return { ...ready, millrace, stop: () => Promise.resolve(), lastWords: () => null };
 }
 
-/** Starts the embedded service with a data folder of its own, and waits until it says that it is ready. */
+/** Starts the service with a data folder of its own, and waits until it says that it is ready. */
 export async function startStack(options: {
   dataDir?: string | undefined;
+  /** On Kafka and S3, each service a process of its own, instead of the embedded one. */
+  distributed?: boolean;
   env?: NodeJS.ProcessEnv;
   signal: AbortSignal;
 }): Promise<StartedStack> {
@@ -62,8 +66,11 @@ export async function startStack(options: {
   const dataDir = options.dataDir ?? join(folder, 'data');
   const readyPath = join(folder, 'ready.json');
   const log: string[] = [];
-  const main = join(root, 'embedded/src/main.ts');
-  const flags = ['--data', dataDir, '--ready-file', readyPath, '--dev'];
+  const where = ['--data', dataDir, '--ready-file', readyPath];
+  const [main, ...flags] =
+    options.distributed === true
+      ? [join(root, 'dev/stack/main.ts'), ...where, '--encoders', '2']
+      : [join(root, 'embedded/src/main.ts'), ...where, '--dev'];
   // A group of its own: a terminal's Ctrl-C must not end the service before the demo has tidied up. It follows
   // when this process is killed.
   const service = spawn(process.execPath, ['--import', followParent, main, ...flags], {
@@ -84,7 +91,10 @@ export async function startStack(options: {
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    await untilReady(service, readyPath, options.signal);
+    await untilReady(service, readyPath, {
+      timeoutMs: options.distributed === true ? firstBuildMs : startTimeoutMs,
+      signal: options.signal,
+    });
     return {
       ...(await attachStack(readyPath, dataDir, options.signal)),
       stop,
@@ -98,8 +108,12 @@ export async function startStack(options: {
   }
 }
 
-async function untilReady(service: ChildProcess, readyPath: string, signal: AbortSignal): Promise<void> {
-  const deadline = Date.now() + startTimeoutMs;
+async function untilReady(
+  service: ChildProcess,
+  readyPath: string,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
   while (Date.now() < deadline) {
     signal.throwIfAborted();
     if (isOver(service)) throw new Error(`it ended with ${service.exitCode ?? service.signalCode ?? ''}`);
@@ -107,7 +121,7 @@ async function untilReady(service: ChildProcess, readyPath: string, signal: Abor
     if (there) return;
     await pause(pollMs);
   }
-  throw new Error(`it was not ready within ${startTimeoutMs / 1000} s`);
+  throw new Error(`it was not ready within ${timeoutMs / 1000} s`);
 }
 
 const isOver = (service: ChildProcess): boolean => service.exitCode !== null || service.signalCode !== null;

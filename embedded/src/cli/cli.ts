@@ -2,15 +2,16 @@ import { parseArgs } from 'node:util';
 import { BusRequestError } from '@millrace/bus';
 import { ProblemError } from '@millrace/contract';
 import { createLogger, type Logger } from '@millrace/platform';
-import { openRecord, type OpenRecord } from '../compose/record.ts';
 import { dataFolder } from '../data-folder/location.ts';
 import { readRunFile } from '../data-folder/run-file.ts';
-import { startPostgres } from '../postgres/index.ts';
 import { sentenceFor } from '../sentence-for.ts';
+import { type Backend, embeddedBackend } from './backend.ts';
 import { type Command, CommandUsageError, commands, type Flags } from './commands.ts';
+import { distributedBackend } from './distributed.ts';
 
 /**
- * Runs one command on a data folder, whether its service runs or not. Prints one JSON document on standard output;
+ * Runs one command on a data folder, whether its service runs or not, or on the distributed services by their settings.
+ * Prints one JSON document on standard output;
  * errors go to standard error.
  * @returns the exit code: 0, 1 when the command failed, 2 for wrong usage
  */
@@ -26,7 +27,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
       process.stdout.write(usageOf());
       return 0;
     }
-    const result = await runCommand(call, logger);
+    const result = await runCommand(call, env, logger);
     process.stdout.write(`${JSON.stringify(result, null, call.json ? undefined : 2)}\n`);
     return 0;
   } catch (error) {
@@ -40,7 +41,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
 }
 
 interface Call {
-  dataDir: string;
+  dataDir: string | undefined;
   json: boolean;
   command: Command;
   values: readonly string[];
@@ -68,7 +69,7 @@ function parseCall(args: readonly string[]): Call | 'help' {
   }
   const { data, json, ...flags } = values;
   return {
-    dataDir: dataFolder(typeof data === 'string' ? data : undefined),
+    dataDir: typeof data === 'string' ? data : undefined,
     json: json === true,
     command,
     values: positionals,
@@ -91,41 +92,33 @@ function parseFlags(command: Command, args: string[]): { values: Flags; position
   }
 }
 
-async function runCommand({ dataDir, command, values, flags }: Call, logger: Logger): Promise<unknown> {
-  let opened: { record: OpenRecord; close(): Promise<void> } | undefined;
-  const record = async (): Promise<OpenRecord> => (opened ??= await openDataFolder(dataDir, logger)).record;
+async function runCommand(
+  { dataDir, command, values, flags }: Call,
+  env: NodeJS.ProcessEnv,
+  logger: Logger,
+): Promise<unknown> {
+  const folder = dataFolder(dataDir);
+  const backend = backendFor({ folder, isNamed: dataDir !== undefined, env, logger });
   try {
-    return await command.run({ dataDir, record, logger }, values, flags);
+    return await command.run({ dataDir: folder, backend, logger }, values, flags);
   } finally {
-    await opened?.close();
+    await backend.close();
   }
 }
 
-/** The record of a data folder: its running service's, else by a PostgreSQL of our own for as long as we need it. */
-async function openDataFolder(
-  dataDir: string,
-  logger: Logger,
-): Promise<{ record: OpenRecord; close(): Promise<void> }> {
-  const running = readRunFile(dataDir);
-  if (running) {
-    const record = await openRecord(running.connectionString, logger).catch(() => null);
-    // A service that was killed leaves its file behind.
-    if (record) return { record, close: () => record.close() };
-  }
-  const postgres = await startPostgres({ dataDir, logger, role: 'command' });
-  try {
-    const record = await openRecord(postgres.connectionString, logger);
-    return {
-      record,
-      close: async () => {
-        await record.close();
-        await postgres.stop();
-      },
-    };
-  } catch (error) {
-    await postgres.stop();
-    throw error;
-  }
+/**
+ * A data folder's services, which may be processes of their own; without one the environment's, when it says where their
+ * record is.
+ */
+function backendFor(options: {
+  folder: string;
+  isNamed: boolean;
+  env: NodeJS.ProcessEnv;
+  logger: Logger;
+}): Backend {
+  const { folder, isNamed, env, logger } = options;
+  const settings = isNamed || !env['DATABASE_URL'] ? readRunFile(folder)?.settings : env;
+  return settings === undefined ? embeddedBackend(folder, logger) : distributedBackend(settings, logger);
 }
 
 function usageOf(): string {

@@ -3,14 +3,13 @@ import { replayDead } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { type Logger, systemClock } from '@millrace/platform';
 import { accountUsage } from '@millrace/store';
-import { type OpenRecord } from '../compose/record.ts';
 import { changeDevTxt } from '../dev/dev-zone.ts';
+import { type Backend } from './backend.ts';
 
 /** What a command works on. */
 interface CommandContext {
   dataDir: string;
-  /** Opens the record of the data folder, of the running service or by itself, at the first use. */
-  record: () => Promise<OpenRecord>;
+  backend: Backend;
   logger: Logger;
 }
 
@@ -34,7 +33,7 @@ const text = (flags: Flags, name: string): string | undefined => {
 };
 const given = (flags: Flags, name: string): string => text(flags, name) ?? '';
 const operator = async (context: CommandContext) =>
-  createOperator({ store: (await context.record()).store, clock: systemClock });
+  createOperator({ store: await context.backend.store(), clock: systemClock });
 const teamFlags = { optional: ['reason'], switches: ['legal'] } as const;
 const team = (flags: Flags) => ({
   reason: text(flags, 'reason') ?? null,
@@ -126,47 +125,48 @@ export const commands: Readonly<{ [name: string]: Command }> = {
     values: ['VIDEO'],
     ...teamFlags,
     run: async (context, [videoId = ''], flags) =>
-      holdVideo((await context.record()).store, { videoId, ...team(flags) }),
+      holdVideo(await context.backend.store(), { videoId, ...team(flags) }),
   },
   'video lift': {
     values: ['VIDEO'],
     run: async (context, [videoId = '']) =>
-      liftVideo((await context.record()).store, { videoId, actor: 'operator' }),
+      liftVideo(await context.backend.store(), { videoId, actor: 'operator' }),
   },
   'video remove': {
     values: ['VIDEO'],
     ...teamFlags,
     run: async (context, [videoId = ''], flags) => {
-      await removeVideo((await context.record()).store, { videoId, ...team(flags) });
+      await removeVideo(await context.backend.store(), { videoId, ...team(flags) });
       return { removed: videoId };
     },
   },
   'usage show': {
     values: ['ACCOUNT'],
     run: async (context, [accountId = '']) =>
-      (await context.record()).store.transaction((tx) => accountUsage(tx, accountId)),
+      (await context.backend.store()).transaction((tx) => accountUsage(tx, accountId)),
   },
   migrate: {
     values: [],
-    // Opening the record is what brings it up to date.
-    run: async (context) => {
-      await context.record();
-      return { migrated: true };
-    },
+    run: async (context) => ({ migrated: true, applied: await context.backend.migrate() }),
   },
   topics: {
     values: [],
     run: async (context) => {
-      const { bus } = await context.record();
+      const differences = await context.backend.ensureTopics();
+      const bus = await context.backend.bus();
       const names = Object.values(topics).map((topic) => topic.name);
       const partitions = await Promise.all(names.map((name) => bus.partitions(name)));
-      return { data: names.map((name, i) => ({ name, partitions: partitions[i] })) };
+      return { data: names.map((name, i) => ({ name, partitions: partitions[i] })), differences };
     },
+  },
+  bucket: {
+    values: [],
+    run: (context) => context.backend.prepareBucket(),
   },
   'dead replay': {
     values: ['TOPIC'],
     run: async (context, [topic = '']) =>
-      replayDead((await context.record()).bus, topic, { logger: context.logger }),
+      replayDead(await context.backend.bus(), topic, { logger: context.logger }),
   },
 };
 

@@ -16,6 +16,7 @@ import { type Development } from '../dev/development.ts';
 import { startPostgres } from '../postgres/index.ts';
 import { openRecord } from './record.ts';
 import { createServiceSet } from './service-set.ts';
+import { Undo } from './undo.ts';
 
 export interface EmbeddedOptions {
   dataDir: string;
@@ -45,27 +46,6 @@ export interface Embedded {
   /** Resolves when the database ended by itself: nothing works without it. */
   databaseGone: Promise<void>;
   stop(): Promise<void>;
-}
-
-/** Things to undo, last first; one that fails does not keep the others. */
-class Undo {
-  readonly #steps: (() => unknown)[] = [];
-  readonly #logger: Logger;
-  constructor(logger: Logger) {
-    this.#logger = logger;
-  }
-  add(step: () => unknown): void {
-    this.#steps.push(step);
-  }
-  async run(): Promise<void> {
-    for (const step of this.#steps.splice(0).reverse()) {
-      try {
-        await step();
-      } catch (error) {
-        this.#logger.error({ err: error }, 'did not stop cleanly');
-      }
-    }
-  }
 }
 
 /** Starts everything in one process and resolves when it is ready; undoes what was started when it cannot. */

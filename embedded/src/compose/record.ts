@@ -7,6 +7,8 @@ import { createDatabase, type Database, migrate } from '@millrace/store';
 export interface OpenRecord {
   store: Database;
   bus: PostgresBus;
+  /** The migrations that were missing. */
+  migrated: readonly string[];
   close(): Promise<void>;
 }
 
@@ -26,6 +28,7 @@ export async function openRecord(connectionString: string, logger: Logger): Prom
   return {
     store,
     bus,
+    migrated: applied,
     close: async () => {
       await bus.close();
       await store.close();

@@ -20,6 +20,7 @@ import { type EmbeddedConfig } from '../config.ts';
 import { type Secrets } from '../data-folder/secrets.ts';
 import { type Development } from '../dev/development.ts';
 import { type OpenRecord } from './record.ts';
+import { serviceSettings } from './service-settings.ts';
 
 /** What the services of one process share. */
 export interface ServiceSetDeps {
@@ -135,23 +136,7 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
       // Nobody else delivers from this record: what an earlier run left is taken up at once.
       WEBHOOKS_WORKER: 'embedded',
       ...deps.env,
-      API_HOST: config.MILLRACE_HOST,
-      API_PORT: String(ports.api),
-      API_INTERNAL_HOST: config.MILLRACE_HOST,
-      API_INTERNAL_PORT: String(ports.internal),
-      CDN_HOST: config.MILLRACE_HOST,
-      CDN_PORT: String(ports.cdn),
-      API_URL: urls.api,
-      CDN_URL: urls.cdn,
-      DOCS_URL: urls.docs,
-      CURSOR_KEYS: secrets.cursorKeys,
-      PLAYBACK_KEYS: secrets.playbackKeys,
-      UPLOAD_TOKEN_KEYS: secrets.uploadTokenKeys,
-      WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
-      SIGN_IN_KEYS: secrets.signInKeys,
-      PHONE_KEYS: secrets.phoneKeys,
-      ADMIN_TOKEN: secrets.adminToken,
-      INTERNAL_SECRET: secrets.internalSecret,
+      ...serviceSettings({ host: config.MILLRACE_HOST, ports, urls, secrets }),
       ...development?.settings,
     };
   }

@@ -3,7 +3,11 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { DamagedFileError, readJsonFile, writeJsonFile } from './json-file.ts';
 
-const schema = z.object({ connectionString: z.string() });
+const schema = z.object({
+  connectionString: z.string(),
+  /** Settings of services that are processes of their own; unset: the embedded service. */
+  settings: z.record(z.string(), z.string()).optional(),
+});
 
 /** How the command line reaches the record of a running service. For the folder's owner alone. */
 export type RunFile = z.output<typeof schema>;

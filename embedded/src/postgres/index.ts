@@ -27,6 +27,8 @@ export interface PostgresOptions {
   logger: Logger;
   /** Who asks. A living `command` on the same folder is waited for, a living `service` is an error. */
   role?: LockRole;
+  /** A free one unless told. */
+  port?: number;
   /** The PostgreSQL to use; by default the one that npm installed. */
   binaries?: Binaries;
 }
@@ -55,7 +57,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   const dataDir = realpathSync(options.dataDir);
   const lock = await lockFolder(layoutOf(dataDir).lock, role);
   try {
-    return await start(dataDir, lock, options.binaries ?? findBinaries(), logger);
+    return await start(dataDir, lock, options.binaries ?? findBinaries(), options);
   } catch (error) {
     lock.release();
     throw error;
@@ -66,7 +68,7 @@ async function start(
   dataDir: string,
   lock: ProcessLock,
   binaries: Binaries,
-  logger: Logger,
+  { logger, port: wanted }: PostgresOptions,
 ): Promise<EmbeddedPostgres> {
   const user = await findDatabaseUser();
   const layout = await ensureCluster(dataDir, binaries, user, logger);
@@ -75,7 +77,7 @@ async function start(
   const log = openLogFile(layout.log);
   let server: Postmaster | undefined;
   try {
-    server = await startPostmaster({ layout, binaries, user, log });
+    server = await startPostmaster({ layout, binaries, user, log }, wanted);
     const { pid, port, exited } = server;
     await ensureServiceDatabase(
       connectionString(ADMIN, credentials.admin, port, 'postgres'),

@@ -37,13 +37,13 @@ export interface PostmasterDeps {
 }
 
 /**
- * Starts the server on a free loopback port and resolves when it takes connections.
+ * Starts the server on the loopback port, or a free one, and resolves when it takes connections.
  * @throws PostgresError `start_failed` with the server's own words.
  */
-export async function startPostmaster(deps: PostmasterDeps): Promise<Postmaster> {
+export async function startPostmaster(deps: PostmasterDeps, wanted?: number): Promise<Postmaster> {
   const until = Date.now() + RETRY_MS;
   for (;;) {
-    const port = await freePort();
+    const port = wanted ?? (await freePort());
     const { child, log } = spawnServer(deps, port);
     if (await becomesReady(child, log)) return postmaster(child, port);
     if (!log.lines.some((line) => PASSING.test(line)) || Date.now() > until) {

@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const followParent = join(root, 'scripts/setup/follow-parent.mjs');
+const readyMs = 90_000;
+const pollMs = 50;
+/** Longer than a service's own stop may take. */
+const stopMs = 40_000;
+/** Between an end and the next start; one that ends again soon waits longer. */
+const firstWaitMs = 250;
+const longestWaitMs = 10_000;
+const healthyMs = 30_000;
+
+export interface ServiceProcessOptions {
+  /** `encoder-2` */
+  name: string;
+  /** `encoder`: whose main file is run. */
+  service: string;
+  /** All of its environment. */
+  env: NodeJS.ProcessEnv;
+  /** Address of its operations server. */
+  ops: string;
+  /** Its log, which is added to. */
+  logPath: string;
+  /** Told what people want to know. */
+  say: (line: string) => void;
+}
+
+/** A service as a process of its own, which is started again when it ends by itself. */
+export class ServiceProcess {
+  readonly name: string;
+  readonly ops: string;
+  readonly #options: ServiceProcessOptions;
+  readonly #stopping = new AbortController();
+  #child: ChildProcess | undefined;
+  #kept: Promise<void> | undefined;
+
+  constructor(options: ServiceProcessOptions) {
+    this.name = options.name;
+    this.ops = options.ops;
+    this.#options = options;
+  }
+
+  /** Undefined while it does not run. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /**
+   * Starts it and keeps it running. Resolves when it says that it is ready.
+   * @throws when it ends before, or `signal` aborts
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    const child = this.#spawn();
+    await untilReady(child, this.#options, AbortSignal.any([signal, this.#stopping.signal]));
+    this.#kept = this.#keep(child);
+  }
+
+  /** Sends it a signal, as somebody else might. */
+  kill(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Resolves when it says that it is ready, after it was started again. */
+  async untilReady(signal: AbortSignal): Promise<void> {
+    while (!(await isReady(this.ops))) await sleep(pollMs, undefined, { signal });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the stack stops'));
+    const child = this.#child;
+    if (child !== undefined && !isOver(child)) {
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      // One that is stopped (SIGSTOP) would not hear it.
+      child.kill('SIGCONT');
+      const late = setTimeout(() => child.kill('SIGKILL'), stopMs);
+      await ended;
+      clearTimeout(late);
+    }
+    await this.#kept;
+  }
+
+  #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  async #keep(first: ChildProcess): Promise<void> {
+    let waitMs = firstWaitMs;
+    for (let child = first; ; child = this.#spawn()) {
+      const startedAt = Date.now();
+      if (!isOver(child)) await once(child, 'exit');
+      if (this.#isStopping()) return;
+      if (Date.now() - startedAt > healthyMs) waitMs = firstWaitMs;
+      this.#options.say(`${this.name} ended with ${endOf(child)}; it is started again`);
+      await sleep(waitMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+      if (this.#isStopping()) return;
+      waitMs = Math.min(2 * waitMs, longestWaitMs);
+    }
+  }
+
+  /** In a process group of its own: a terminal's Ctrl-C is for the stack, which stops it. It follows when that is killed. */
+  #spawn(): ChildProcess {
+    const { service, env, logPath } = this.#options;
+    const log = openSync(logPath, 'a', 0o600);
+    try {
+      const main = join(root, `services/${service}/src/main.ts`);
+      const child = spawn(process.execPath, ['--import', followParent, main], {
+        ...{ env, detached: true, stdio: ['ignore', log, log, 'ipc'] },
+      });
+      this.#child = child;
+      return child;
+    } finally {
+      closeSync(log);
+    }
+  }
+}
+
+async function untilReady(
+  child: ChildProcess,
+  { name, ops, logPath }: ServiceProcessOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = Date.now() + readyMs;
+  while (!(await isReady(ops))) {
+    signal.throwIfAborted();
+    const why = isOver(child)
+      ? `ended with ${endOf(child)}`
+      : Date.now() > deadline
+        ? `was not ready within ${readyMs / 1_000} s`
+        : null;
+    if (why !== null) throw new Error(`${name} ${why}; its last words (${logPath}):\n${lastLines(logPath)}`);
+    await sleep(pollMs);
+  }
+}
+
+const isReady = (ops: string): Promise<boolean> =>
+  fetch(`${ops}/ready`, { signal: AbortSignal.timeout(1_000) }).then(
+    async (response) => {
+      await response.arrayBuffer();
+      return response.ok;
+    },
+    () => false,
+  );
+
+const isOver = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
+const endOf = (child: ChildProcess): string => String(child.exitCode ?? child.signalCode ?? 'nothing');
+const lastLines = (path: string): string =>
+  readFileSync(path, 'utf8').trimEnd().split('\n').slice(-8).join('\n');

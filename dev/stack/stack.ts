@@ -1,0 +1,176 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  choosePorts,
+  distributedBackend,
+  loadSecrets,
+  removeRunFile,
+  serviceSettings,
+  startDevelopment,
+  Undo,
+  writeJsonFile,
+  writeRunFile,
+} from '@millrace/embedded/stack-parts';
+import { type Logger } from '@millrace/platform';
+import { type StackServers, startServers } from './servers.ts';
+import { ServiceProcess } from './service-process.ts';
+import { stackSettings } from './settings.ts';
+
+export interface StackOptions {
+  dataDir: string;
+  /** Written when all of it is ready, removed at the stop. */
+  readyFile?: string;
+  /** How many encoders; 1 unless told. */
+  encoders?: number;
+  /** Settings of the services that the stack does not decide. */
+  env: NodeJS.ProcessEnv;
+  logger: Logger;
+  say: (line: string) => void;
+  signal: AbortSignal;
+}
+
+/** What the ready file holds: what the embedded service's does, and which process is which. */
+interface StackReady {
+  api: string;
+  cdn: string;
+  admin: string;
+  ops: { [process: string]: string };
+  dns: string;
+  adminToken: string;
+  kafka: string;
+  s3: string;
+  pids: { [process: string]: number };
+}
+
+export interface RunningStack {
+  ready: StackReady;
+  /** By name: `api`, `encoder-1`, … They are started again when they end by themselves. */
+  services: ReadonlyMap<string, ServiceProcess>;
+  servers: StackServers;
+  stop(): Promise<void>;
+}
+
+const host = '127.0.0.1';
+
+/**
+ * Runs Millrace as on a cluster, on this machine: PostgreSQL, Kafka, an S3 server and each service as processes of their
+ * own, and what `--dev` adds to the embedded service. Resolves when all of it is ready; undoes what was started when it
+ * cannot.
+ */
+export async function startStack(options: StackOptions): Promise<RunningStack> {
+  const undo = new Undo(options.logger);
+  try {
+    return await start(options, undo);
+  } catch (error) {
+    await undo.run();
+    throw error;
+  }
+}
+
+async function start(options: StackOptions, undo: Undo): Promise<RunningStack> {
+  const { dataDir, env, logger, say, signal } = options;
+  // As the embedded service's: the system user of PostgreSQL passes to its own part.
+  mkdirSync(dataDir, { recursive: true, mode: 0o711 });
+  const names = processNames(options.encoders ?? 1);
+  const ports = await choosePorts(dataDir, host, portsOf(names), logger);
+  const portOf = (name: string): number => ports[name] ?? 0;
+  const urlOf = (name: string): string => `http://${host}:${portOf(name)}`;
+
+  say('starting PostgreSQL, Kafka and an S3 server');
+  const servers = await startServers({
+    ...{ dataDir, logger },
+    ports: { kafka: portOf('kafka'), s3: portOf('s3'), postgres: portOf('postgres') },
+  });
+  for (const server of [servers.postgres, servers.s3, servers.kafka]) undo.add(() => server.stop());
+  signal.throwIfAborted();
+
+  const secrets = loadSecrets(dataDir);
+  const urls = { api: urlOf('api'), cdn: urlOf('cdn'), docs: urlOf('api'), upload: servers.s3.endpoint };
+  const development = await startDevelopment({ dataDir, host, urls, env, logger });
+  undo.add(() => development.close());
+  const settings = stackSettings({
+    ...{ host, dataDir, servers, env, internalPort: portOf('internal') },
+    common: {
+      ...serviceSettings({
+        ...{ host, urls, secrets },
+        ports: { api: portOf('api'), internal: portOf('internal'), cdn: portOf('cdn') },
+      }),
+      ...development.settings,
+    },
+  });
+  await prepare(settings.commandLine, options);
+  signal.throwIfAborted();
+
+  mkdirSync(join(dataDir, 'logs'), { recursive: true, mode: 0o700 });
+  const services = [...names].map(
+    ([name, service]) =>
+      new ServiceProcess({
+        ...{ name, service, say },
+        env: settings.of({ name, service, opsPort: portOf(`ops-${name}`) }),
+        ops: urlOf(`ops-${name}`),
+        logPath: join(dataDir, 'logs', `${name}.log`),
+      }),
+  );
+  say(`starting ${[...names.keys()].join(', ')}`);
+  undo.add(() => Promise.all(services.map((service) => service.stop())));
+  await Promise.all(services.map((service) => service.start(signal)));
+
+  const ready: StackReady = {
+    ...{ api: urls.api, cdn: urls.cdn, admin: urlOf('internal') },
+    ops: Object.fromEntries(services.map(({ name, ops }) => [name, ops])),
+    ...{ dns: development.dns, adminToken: secrets.adminToken },
+    ...{ kafka: servers.kafka.address, s3: servers.s3.endpoint },
+    pids: Object.fromEntries(
+      [servers.postgres, servers.kafka, servers.s3, ...services].map(({ name, pid }) => [name, pid ?? 0]),
+    ),
+  };
+  announce(options, { ready, commandLine: settings.commandLine, record: servers.postgres }, undo);
+  return {
+    ...{ ready, servers },
+    services: new Map(services.map((service) => [service.name, service])),
+    stop: () => undo.run(),
+  };
+}
+
+/** Names of the processes, and which service each is. */
+function processNames(encoders: number): ReadonlyMap<string, string> {
+  const one = ['reconciler', 'api', 'cdn', 'webhooks'].map((name): [string, string] => [name, name]);
+  const many = Array.from({ length: encoders }, (_, i): [string, string] => [`encoder-${i + 1}`, 'encoder']);
+  return new Map([...one, ...many]);
+}
+
+/** Any free ones, which stay the same over restarts: addresses that are out keep working. */
+const portsOf = (names: ReadonlyMap<string, string>): Record<string, number> =>
+  Object.fromEntries(
+    [
+      ...['postgres', 'kafka', 's3', 'api', 'internal', 'cdn'],
+      ...[...names.keys()].map((name) => `ops-${name}`),
+    ].map((name) => [name, 0]),
+  );
+
+/** What the commands `migrate`, `topics` and `bucket` do: each is safe to do again. */
+async function prepare(settings: Record<string, string>, { logger, say }: StackOptions): Promise<void> {
+  say('preparing schema, topics and bucket');
+  const backend = distributedBackend(settings, logger);
+  try {
+    await Promise.all([backend.migrate(), backend.ensureTopics(), backend.prepareBucket()]);
+  } finally {
+    await backend.close();
+  }
+}
+
+function announce(
+  { dataDir, readyFile }: StackOptions,
+  {
+    ready,
+    commandLine,
+    record,
+  }: { ready: StackReady; commandLine: Record<string, string>; record: StackServers['postgres'] },
+  undo: Undo,
+): void {
+  writeRunFile(dataDir, { connectionString: record.connectionString, settings: commandLine });
+  undo.add(() => removeRunFile(dataDir));
+  if (readyFile === undefined) return;
+  writeJsonFile(readyFile, ready);
+  undo.add(() => rmSync(readyFile, { force: true }));
+}
