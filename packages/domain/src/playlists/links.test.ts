@@ -82,6 +82,10 @@ describe('splitAtLinks', () => {
     );
   });
 
+  it('puts it first on a link that is a query alone', () => {
+    expect(splitAtLinks('?a=1\n#x\n')).toEqual(['', '&a=1\n#x\n']);
+  });
+
   it('leaves text without links in one piece', () => {
     expect(splitAtLinks('')).toEqual(['']);
     expect(splitAtLinks('#EXTM3U\n#EXT-X-ENDLIST\n')).toEqual(['#EXTM3U\n#EXT-X-ENDLIST\n']);
@@ -99,6 +103,13 @@ describe('splitAtLinks', () => {
 });
 
 describe('splitVttAtPictures', () => {
+  it('takes lines that are a picture’s name, the last one too, and nothing that ends in one', () => {
+    expect(splitVttAtPictures('a.jpg\nb.jpg')).toEqual(['a.jpg', '\nb.jpg', '']);
+    for (const line of [' a.jpg', 'x/a.jpg', 'see a.jpg', 'a.jpgx', 'a.jpg x', 'a.png']) {
+      expect(splitVttAtPictures(`${line}\n`)).toEqual([`${line}\n`]);
+    }
+  });
+
   it('cuts each cue line that names a picture before its fragment', () => {
     const vtt = [
       'WEBVTT',

@@ -168,6 +168,51 @@ describe('renderMaster', () => {
       }),
     );
   });
+
+  it.each([
+    ['\n A\u0001\u2028B "x" \t', "A B 'x'"],
+    ['\u0085"\u2029', "'"],
+    [' \r\n ', 'Audio'],
+  ])('quotes the name %j as %j', (name, quoted) => {
+    const master = renderMaster(makeIndex({ audio: [audio({ name })] }), '2160p');
+    expect(master).toContain(`,NAME="${quoted}",LANGUAGE=`);
+  });
+
+  it('numbers names that come again', () => {
+    const master = renderMaster(makeIndex({ audio: [audio(), audio(), audio(), audio()] }), '2160p');
+    expect(Array.from(master.matchAll(/NAME="([^"]*)"/g), ([, name]) => name)).toEqual([
+      ...['English', 'English 2', 'English 3', 'English 4'],
+    ]);
+  });
+
+  it.each([
+    ['pt-BR', true],
+    ['zh-Hant-TW', true],
+    ['de-1996', true],
+    ['UND', false],
+    ['de_DE', false],
+    ['en-', false],
+    ['en-x"', false],
+    ['en-!', false],
+    ['e', false],
+    ['-en', false],
+  ])('takes %j for a language: %s', (language, taken) => {
+    const master = renderMaster(makeIndex({ audio: [audio({ language })] }), '2160p');
+    expect(master.includes(`,LANGUAGE="${language}",`)).toBe(taken);
+  });
+
+  it('takes a last picture of half the longest for a peak, and none that is shorter', () => {
+    const peakOf = (ticks: number): number => {
+      const segments: Rendition['segments'] = [
+        [0, 0, 9, 180_000, 1_000],
+        [0, 9, 9, ticks, 60_000],
+      ];
+      const master = renderMaster(makeIndex({ renditions: [rendition('360p', { segments })] }), '2160p');
+      return Number(/I-FRAME-STREAM-INF:BANDWIDTH=(\d+)/.exec(master)?.[1]);
+    };
+    expect(peakOf(90_000)).toBe(160_000);
+    expect(peakOf(89_970)).toBeLessThan(100_000);
+  });
 });
 
 describe('renderMedia', () => {
