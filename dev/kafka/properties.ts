@@ -44,6 +44,7 @@ export function brokerProperties({ host, ports, logs, secure, properties = {} }:
     // After a kill the controller takes the old broker for alive until its session ends.
     'broker.session.timeout.ms': '3000',
     'broker.heartbeat.interval.ms': '500',
+    'log.cleaner.backoff.ms': '100',
     ...(secure && secureProperties(secure)),
     ...properties,
   };

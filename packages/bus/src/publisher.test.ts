@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { BusRequestError } from './bus.ts';
 import { Publisher } from './publisher.ts';
 
 interface Message {
@@ -109,5 +110,19 @@ describe('Publisher', () => {
     await inFlight;
     for (let i = 0; i < 8; i++) await wire.settle();
     expect(new Set((await all).map((outcome) => outcome.status))).toEqual(new Set(['fulfilled']));
+  });
+
+  it("sends each caller alone when what they publish together is refused, so that one mistake is nobody else's", async () => {
+    const wire = createWire();
+    const publisher = new Publisher<Message>(wire.send, limits);
+    const all = Promise.allSettled([1, 2, 3].map((id) => publisher.publish([message(id)])));
+    await turn();
+    const refusal = new BusRequestError('message_too_large', 'too large');
+    await wire.settle(refusal);
+    await wire.settle();
+    await wire.settle(refusal);
+    await wire.settle();
+    expect(wire.sent).toEqual([[1, 2, 3], [1], [2], [3]]);
+    expect((await all).map((outcome) => outcome.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 });

@@ -1,4 +1,4 @@
-import { BusUnavailableError } from './bus.ts';
+import { BusRequestError, BusUnavailableError } from './bus.ts';
 
 /** What goes into one send at most; a single message may weigh more. */
 export interface SendLimits {
@@ -36,7 +36,11 @@ export class Publisher<Message extends { bytes: number }> {
     this.#limits = limits;
   }
 
-  /** Resolves when all messages are durable. @throws {BusUnavailableError} when they may not be */
+  /**
+   * Resolves when all messages are durable.
+   *
+   * @throws {BusUnavailableError} when they may not be; {BusRequestError} when the receiver refuses some of them
+   */
   async publish(messages: readonly Message[]): Promise<void> {
     await Promise.all(this.#split(messages).map((part) => this.#enqueue(part)));
   }
@@ -64,8 +68,7 @@ export class Publisher<Message extends { bytes: number }> {
     while (this.#waiting.length > 0) {
       const batch = this.#take();
       try {
-        await this.#send(batch.flatMap((waiting) => waiting.messages));
-        for (const waiting of batch) waiting.resolve();
+        await this.#sendAll(batch);
       } catch (error) {
         // Those behind fail with it: overtaking it would change the order of a key when it is published again.
         for (const waiting of [...batch, ...this.#waiting.splice(0)]) waiting.reject(error);
@@ -73,6 +76,18 @@ export class Publisher<Message extends { bytes: number }> {
       }
     }
     this.#running = undefined;
+  }
+
+  /** When the receiver refuses what several publish together, each goes by itself: one's mistake is not the others'. */
+  async #sendAll(batch: readonly Waiting<Message>[]): Promise<void> {
+    try {
+      await this.#send(batch.flatMap((waiting) => waiting.messages));
+      for (const waiting of batch) waiting.resolve();
+    } catch (error) {
+      if (!(error instanceof BusRequestError)) throw error;
+      if (batch.length === 1) batch[0]?.reject(error);
+      else for (const waiting of batch) await this.#sendAll([waiting]);
+    }
   }
 
   #take(): Waiting<Message>[] {

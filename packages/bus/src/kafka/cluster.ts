@@ -16,6 +16,9 @@ export interface Position {
   high: number;
 }
 
+/** How many messages that are still kept the group has not committed. */
+export const lagOf = ({ committed, low, high }: Position): number => high - Math.max(committed ?? low, low);
+
 /** What kafkajs commits for a group whose offset retention has deleted: "from the earliest on". */
 const earliestSentinel = -2;
 const retryMs = 100;
@@ -59,14 +62,16 @@ export class KafkaCluster {
     const now = this.#clock.now().getTime();
     const known = this.#partitions.get(topic);
     if (known && known.until > now) return known.count;
-    const count = await this.#countPartitions(topic);
+    const counts = await this.#countPartitions([topic], unknownTopicPatienceMs);
+    const count = counts.get(topic) ?? 0;
+    if (count === 0) throw new BusRequestError('unknown_topic', `there is no topic ${topic}`);
     this.#partitions.set(topic, { count, until: now + this.#times.metadataMs });
     return count;
   }
 
-  /** Forgets what it knows of topics, after something that contradicts it. */
-  forgetTopics(): void {
-    this.#partitions.clear();
+  /** Resolves when topics that were just created are known. */
+  async appeared(topics: readonly string[]): Promise<void> {
+    if (topics.length > 0) await this.#countPartitions(topics, this.#times.requestMs);
   }
 
   /** Where a group stands in each partition of a topic. */
@@ -116,14 +121,13 @@ export class KafkaCluster {
     await this.#giveUp();
   }
 
-  async #countPartitions(topic: string): Promise<number> {
-    const deadline = performance.now() + unknownTopicPatienceMs;
+  /** Number of partitions by topic. Topics that no broker knows get this long to become known. */
+  async #countPartitions(topics: readonly string[], patienceMs: number): Promise<Map<string, number>> {
+    const deadline = performance.now() + patienceMs;
     for (;;) {
       try {
-        const { topics } = await this.ask((admin) => admin.fetchTopicMetadata({ topics: [topic] }));
-        const count = topics.find(({ name }) => name === topic)?.partitions.length ?? 0;
-        if (count > 0) return count;
-        throw new BusRequestError('unknown_topic', `there is no topic ${topic}`);
+        const metadata = await this.ask((admin) => admin.fetchTopicMetadata({ topics: [...topics] }));
+        return new Map(metadata.topics.map(({ name, partitions }) => [name, partitions.length]));
       } catch (error) {
         if (!(error instanceof BusRequestError) || performance.now() > deadline) throw error;
         await this.#clock.sleep(retryMs);

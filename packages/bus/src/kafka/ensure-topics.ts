@@ -30,13 +30,15 @@ export async function ensureTopics(
   const there = new Set(await cluster.ask((admin) => admin.listTopics()));
   const missing = Object.entries(wanted).filter(([name]) => !there.has(name));
   if (missing.length > 0) {
-    // Somebody else may create them at the same time: that is no failure.
+    // Somebody else may create them at the same time: that is no failure. kafkajs would take it for one that the
+    // broker which it asks next has yet to hear of them.
     await cluster.ask((admin) =>
       admin.createTopics({
         topics: missing.map(([topic, settings]) => topicOf(topic, settings, replication)),
+        waitForLeaders: false,
       }),
     );
-    cluster.forgetTopics();
+    await cluster.appeared(missing.map(([topic]) => topic));
   }
   logger.info({ created: missing.map(([name]) => name) }, 'topics ensured');
   const present = Object.fromEntries(Object.entries(wanted).filter(([name]) => there.has(name)));

@@ -1,6 +1,7 @@
 import { type Consumer, type EachBatchPayload } from 'kafkajs';
 import { type Logger } from '@millrace/platform';
 import { BusUnavailableError } from '../bus.ts';
+import { stickyAssigner } from './assigner.ts';
 import { type KafkaClient } from './client.ts';
 import { toBusError } from './errors.ts';
 import { type KafkaTimes } from './times.ts';
@@ -15,6 +16,8 @@ export interface GroupConsumerDeps {
   topic: string;
   logger: Logger;
   times: KafkaTimes;
+  /** Partitions that this member would rather keep when the group shares them out. */
+  owned(): readonly number[];
   /** The group has given this member these partitions; nothing is fetched meanwhile. */
   onAssigned(partitions: readonly number[]): void;
   /** Nothing more is fetched, and no heartbeat sent, before this resolves. `isStale` turns true when it is sought. */
@@ -58,7 +61,9 @@ export class GroupConsumer {
       maxWaitTimeInMs: times.fetchMs,
       maxBytesPerPartition: fetchBytes.partition,
       maxBytes: fetchBytes.all,
+      metadataMaxAge: times.metadataMs,
       allowAutoTopicCreation: false,
+      partitionAssigners: [stickyAssigner(() => deps.owned())],
       retry: consumerRetry,
     });
   }

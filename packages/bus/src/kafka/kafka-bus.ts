@@ -4,8 +4,9 @@ import { placeMessages, type PlacedMessage } from '../message.ts';
 import { Publisher } from '../publisher.ts';
 import { shippedTopics, type TopicSettings } from '../topics.ts';
 import { createKafkaClient, type KafkaConnection } from './client.ts';
-import { KafkaCluster } from './cluster.ts';
+import { KafkaCluster, lagOf } from './cluster.ts';
 import { ensureTopics, type TopicDifference } from './ensure-topics.ts';
+import { exportLag } from './lag-gauge.ts';
 import { KafkaSender } from './sender.ts';
 import { KafkaSubscription } from './subscription.ts';
 import { defaultTimes, type KafkaTimes } from './times.ts';
@@ -85,19 +86,17 @@ export function createKafkaBus({
     return { assigned: () => subscription.assigned(), close } satisfies Subscription;
   };
 
+  const lagGauge = options.metrics && exportLag(options.metrics, { subscriptions, cluster, clock, times });
+
   const lag = async (group: string, topic: string): Promise<Map<number, number>> => {
     assertOpen();
     await cluster.partitions(topic);
     const positions = await cluster.positions(groupIdOf(group, topic), topic);
-    return new Map(
-      [...positions].map(([partition, { committed, low, high }]) => [
-        partition,
-        Math.max(0, high - Math.max(committed ?? low, low)),
-      ]),
-    );
+    return new Map([...positions].map(([partition, position]) => [partition, lagOf(position)]));
   };
 
   const closeAll = async (): Promise<void> => {
+    await lagGauge?.stop();
     await Promise.all([...subscriptions].map((subscription) => subscription.close()));
     await publisher.idle();
     await Promise.all([sender.close(), cluster.close()]);

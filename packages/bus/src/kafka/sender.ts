@@ -65,7 +65,10 @@ export class KafkaSender {
   async #send(batch: readonly PlacedMessage[]): Promise<RecordMetadata[]> {
     if (!this.#session) {
       const client = this.#deps.open();
-      this.#session = { client, producer: client.kafka.producer(producerOptions) };
+      this.#session = {
+        client,
+        producer: client.kafka.producer({ ...producerOptions, metadataMaxAge: this.#deps.times.metadataMs }),
+      };
       await this.#session.producer.connect();
     }
     return this.#session.producer.sendBatch({

@@ -143,6 +143,7 @@ export class KafkaSubscription implements Subscription {
       topic: this.topic,
       logger,
       times,
+      owned: () => this.assigned(),
       onAssigned: (partitions) => this.#onAssigned(consumer, partitions),
       onBatch: (batch, isStale) => this.#onBatch(consumer, batch, isStale),
     });

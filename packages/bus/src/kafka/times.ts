@@ -17,8 +17,10 @@ export interface KafkaTimes {
   handoverMs: number;
   /** Saying goodbye to a broker that may not listen any more. */
   farewellMs: number;
-  /** Between two looks at what a subscription's metrics and pending offsets need. */
+  /** Between two tries to commit what could not be committed when it was due. */
   sweepMs: number;
+  /** Between two looks at the lag, for its metric. */
+  lagMs: number;
   /** For how long a topic's number of partitions is remembered. */
   metadataMs: number;
 }
@@ -34,5 +36,6 @@ export const defaultTimes: KafkaTimes = {
   handoverMs: 30_000,
   farewellMs: 5_000,
   sweepMs: 5_000,
+  lagMs: 15_000,
   metadataMs: 300_000,
 };

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A line to a server that a test can cut and mend. */
+/** A line to a server that a test can cut, block and mend. */
 export interface CuttableProxy {
   /** The same address as the original's, through the line. */
   url: string;
@@ -9,7 +9,12 @@ export interface CuttableProxy {
   readonly connections: number;
   /** Breaks every connection and refuses new ones. */
   cut(): void;
-  /** Takes connections again. */
+  /**
+   * Lets nothing through any more, and nobody notices: connections stay, new ones are taken. With `answers` only the
+   * server's answers are held back.
+   */
+  block(what?: 'all' | 'answers'): void;
+  /** Takes connections again. What was blocked stays blocked, on the connections that were. */
   mend(): void;
   close(): Promise<void>;
 }
@@ -19,24 +24,31 @@ export async function createCuttableProxy(target: string): Promise<CuttableProxy
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
   let whole = true;
+  let blocked: 'all' | 'answers' | undefined;
+  const block = (near: Socket, far: Socket): void => {
+    if (blocked === 'all') near.unpipe(far);
+    if (blocked !== undefined) far.unpipe(near);
+  };
+  const pairs = new Set<[near: Socket, far: Socket]>();
   const server = createServer((near) => {
     if (!whole) {
       near.destroy();
       return;
     }
     const far = connect(Number(port), hostname);
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
+    const pair: [Socket, Socket] = [near, far];
+    pairs.add(pair);
+    for (const [from, to] of [pair, [far, near]] as [Socket, Socket][]) {
       from.on('error', () => to.destroy());
       from.on('close', () => {
         sockets.delete(from);
+        pairs.delete(pair);
         to.destroy();
       });
       from.pipe(to);
       sockets.add(from);
     }
+    block(near, far);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -52,8 +64,13 @@ export async function createCuttableProxy(target: string): Promise<CuttableProxy
       return sockets.size / 2;
     },
     cut,
+    block: (what = 'all') => {
+      blocked = what;
+      for (const [near, far] of pairs) block(near, far);
+    },
     mend: () => {
       whole = true;
+      blocked = undefined;
     },
     close: async () => {
       cut();

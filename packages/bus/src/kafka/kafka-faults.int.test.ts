@@ -1,0 +1,153 @@
+import { describe, expect, it } from '@jest/globals';
+import { waitFor } from '@millrace/testing';
+import { missingForKafka } from '../../../../dev/kafka/jars.ts';
+import { describeWith } from '../../../../dev/real-part.ts';
+import { type Bus, BusUnavailableError, type OutgoingMessage } from '../bus.ts';
+import { collect, kafkaFixture, patience } from '../testing/kafka-fixture.ts';
+
+describeWith(missingForKafka(), 'the bus on Kafka, when the broker', () => {
+  const fixture = kafkaFixture();
+  const { open, numbers, lagOf } = fixture;
+
+  /** Publishes numbers one after the other until told to stop; remembers which were acknowledged. */
+  function load(bus: Bus): { acked: number[]; stop(): Promise<void> } {
+    const acked: number[] = [];
+    const asked = new AbortController();
+    const publish = async (value: number): Promise<void> => {
+      const message = { topic: fixture.topic, key: String(value % 7), value };
+      const accepted = await bus.publish([message]).then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof BusUnavailableError) return false;
+          throw error;
+        },
+      );
+      if (accepted) acked.push(value);
+      else if (!asked.signal.aborted) await publish(value);
+    };
+    const run = async (): Promise<void> => {
+      for (let value = 0; !asked.signal.aborted; value++) await publish(value);
+    };
+    const running = run();
+    return {
+      acked,
+      stop: () => {
+        asked.abort();
+        return running;
+      },
+    };
+  }
+
+  it('is killed under load and starts again: nothing acknowledged is lost, each key keeps its order', async () => {
+    const [publisher, consumer] = [open(), open()];
+    const seen: OutgoingMessage[] = [];
+    await consumer.subscribe('g', fixture.topic, (message) => {
+      seen.push({ topic: '', key: message.key, value: Number(message.value) });
+      return Promise.resolve();
+    });
+    const traffic = load(publisher);
+    await waitFor(() => traffic.acked.length > 200, patience);
+    await fixture.broker.kill();
+    const before = traffic.acked.length;
+    await fixture.broker.start();
+    await waitFor(() => traffic.acked.length > before + 200, patience);
+    await traffic.stop();
+    await waitFor(() => new Set(seen.map(({ value }) => value)).size >= traffic.acked.length, patience);
+    const values = new Set(seen.map(({ value }) => value));
+    expect(traffic.acked.filter((value) => !values.has(value))).toEqual([]);
+    for (let key = 0; key < 7; key++) {
+      const firsts = [...new Set(seen.filter((m) => m.key === String(key)).map((m) => Number(m.value)))];
+      expect(firsts).toEqual(firsts.toSorted((a, b) => a - b));
+    }
+    await waitFor(async () => String(await lagOf(consumer, 'g')) === '0,0', patience);
+  });
+
+  it('is away for longer than a session: publishing fails in time, and all goes on by itself', async () => {
+    const [publisher, consumer] = [open(), open()];
+    const { values, handle } = collect();
+    const subscription = await consumer.subscribe('g', fixture.topic, handle);
+    await publisher.publish(numbers(0, 3));
+    await waitFor(() => values.length === 3, patience);
+    await fixture.broker.shutDown();
+    await expect(publisher.publish(numbers(3, 4))).rejects.toThrow(BusUnavailableError);
+    await expect(consumer.lag('g', fixture.topic)).rejects.toThrow(BusUnavailableError);
+    await expect(consumer.subscribe('h', fixture.topic, handle)).rejects.toThrow(BusUnavailableError);
+    // The membership is over: what it had may be anybody's.
+    await waitFor(() => subscription.assigned().length === 0, patience);
+    await fixture.broker.start();
+    await waitFor(() => subscription.assigned().length === 2, patience);
+    await publisher.publish(numbers(10, 13));
+    await waitFor(() => values.includes(12), patience);
+    expect(values.filter((value) => value !== 3)).toEqual([0, 1, 2, 10, 11, 12]);
+  });
+
+  it('freezes: publishing fails in time, and goes on after the thaw', async () => {
+    const [publisher, consumer] = [open(), open()];
+    const { values, handle } = collect();
+    const subscription = await consumer.subscribe('g', fixture.topic, handle);
+    await publisher.publish(numbers(0, 1));
+    await waitFor(() => values.length === 1, patience);
+    fixture.broker.freeze();
+    try {
+      const start = performance.now();
+      await expect(publisher.publish(numbers(1, 2))).rejects.toThrow(BusUnavailableError);
+      expect(performance.now() - start).toBeLessThan(9_000);
+      await waitFor(() => subscription.assigned().length === 0, patience);
+    } finally {
+      fixture.broker.thaw();
+    }
+    await waitFor(async () => {
+      await publisher.publish(numbers(2, 3));
+      return true;
+    }, patience);
+    await waitFor(() => values.includes(2), patience);
+  });
+
+  it('is gone at the end: closing takes bounded time', async () => {
+    const bus = open();
+    await bus.subscribe('g', fixture.topic, () => Promise.resolve());
+    await bus.publish(numbers(0, 1));
+    fixture.broker.freeze();
+    const start = performance.now();
+    try {
+      await bus.close();
+    } finally {
+      fixture.broker.thaw();
+    }
+    expect(performance.now() - start).toBeLessThan(8_000);
+    await expect(bus.publish(numbers(0, 1))).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  describe('is behind a line that', () => {
+    it('goes dead without a word: what was connected is given up, and all goes on over new connections', async () => {
+      const [bus, other] = [open({ cuttable: true }), open()];
+      const { values, handle } = collect();
+      await bus.subscribe('g', fixture.topic, handle);
+      await bus.publish(numbers(0, 1));
+      await waitFor(() => values.length === 1, patience);
+      fixture.line.block();
+      const failure = expect(bus.publish(numbers(1, 2))).rejects.toThrow(BusUnavailableError);
+      await failure;
+      fixture.line.mend();
+      await other.publish(numbers(2, 3));
+      await waitFor(() => values.includes(2), patience);
+      await bus.publish(numbers(3, 4));
+      await waitFor(() => values.includes(3), patience);
+    });
+
+    it('swallows an acknowledgement: the next batch is not taken for a repetition of the unknown one', async () => {
+      const [bus, other] = [open({ cuttable: true }), open()];
+      const { values, handle } = collect();
+      await bus.publish(numbers(0, 1));
+      await other.subscribe('g', fixture.topic, handle);
+      await waitFor(() => values.length === 1, patience);
+      fixture.line.block('answers');
+      await expect(bus.publish(numbers(1, 2))).rejects.toThrow(BusUnavailableError);
+      await waitFor(() => values.includes(1), patience);
+      fixture.line.mend();
+      // The same partition and the same number of messages: with the same producer it would look the same.
+      await bus.publish(numbers(2, 3));
+      await waitFor(() => values.includes(2), patience);
+    });
+  });
+});
