@@ -40,6 +40,20 @@ module.exports = {
       to: { path: '^(packages/testing|e2e|bench)/' },
     },
     {
+      name: 'distributed-without-embedded-adapters',
+      comment: 'A service on its own runs on Kafka and S3: nothing it loads may know of the log or the folder.',
+      severity: 'error',
+      from: { path: '^services/[^/]+/src/main[.]ts$' },
+      to: { path: '^packages/(bus/src/(postgres|log|memory)|objects/src/folder)/', reachable: true },
+    },
+    {
+      name: 'adapters-apart',
+      comment: 'Adapters of one port share only what lies beside them.',
+      severity: 'error',
+      from: { path: '^packages/bus/src/kafka/', pathNot: tests },
+      to: { path: '^packages/bus/src/(postgres|log|memory)/' },
+    },
+    {
       name: 'domain-does-no-io',
       comment: 'domain decides, others act: no files, sockets or processes there.',
       severity: 'error',
