@@ -41,7 +41,8 @@ module.exports = {
     },
     {
       name: 'distributed-without-embedded-adapters',
-      comment: 'A service on its own runs on Kafka and S3: nothing it loads may know of the log or the folder.',
+      comment:
+        'A service on its own runs on Kafka and S3: nothing it loads may know of the log or the folder.',
       severity: 'error',
       from: { path: '^services/[^/]+/src/main[.]ts$' },
       to: { path: '^packages/(bus/src/(postgres|log|memory)|objects/src/folder)/', reachable: true },
