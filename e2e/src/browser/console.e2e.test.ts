@@ -75,6 +75,18 @@ describe('the development console on a dashboard host', () => {
     expect(await clerk.page.locator('main').innerText()).toContain('auth_denied');
   });
 
+  it('is three files that run nothing of others, and no other path', async () => {
+    for (const path of ['', '/', '/console.js', '/console.css']) {
+      const { status, headers } = await fetch(`${office.apiAddress}/dev${path}`);
+      expect([path, status]).toEqual([path, 200]);
+      expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/);
+      expect(headers.get('content-security-policy')).toMatch(/frame-ancestors 'none'$/);
+    }
+    for (const path of ['/constructor', '/console.ts', '/..%2fv1', '/dev/', '/console.js/'])
+      expect([path, (await fetch(`${office.apiAddress}/dev${path}`)).status]).toEqual([path, 404]);
+    expect((await fetch(`${office.apiAddress}/dev/`, { method: 'POST' })).status).toBe(404);
+  });
+
   it('has no violation of accessibility, nor has the provider’s form', async () => {
     const { page } = clerk;
     expect(await violations(page)).toEqual([]);

@@ -216,6 +216,19 @@ describe('a later sign-in', () => {
     }
   });
 
+  it('makes a new session, whatever the browser came with [SES-002]', async () => {
+    await signIn();
+    const earlier = sessionOf();
+    await signIn();
+    expect(sessionOf()).not.toBe(earlier);
+    const planted = `ses_${'a'.repeat(43)}`;
+    browser.cookies(origin).set('svc_session', planted);
+    await signIn();
+    expect(sessionOf()).not.toBe(planted);
+    await me();
+    expect((await api.ask('GET /v1/me', { cookie: planted })).status).toBe(401);
+  });
+
   it('of another identity with a known e-mail is refused, on a page [SSO-210, SSO-211]', async () => {
     await signIn();
     const email = idp.person?.email ?? '';
