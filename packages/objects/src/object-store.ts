@@ -12,6 +12,8 @@ export interface StoredObject {
   sizeBytes: number;
   etag: string;
   lastModified: Date;
+  /** Of `head`: the ETag is no digest of the bytes (S3 with keys of KMS), so that it cannot be foretold. */
+  opaqueEtag?: true;
 }
 
 /** An inclusive byte range, as in RFC 9110 §14.1.2; `end` may lie past the object's last byte. */

@@ -68,6 +68,7 @@ describe('createLogger', () => {
 
   it.each([
     ['https://cdn.example/v/vid_1/master.m3u8?token=hush.hush&x=1'],
+    ['https://s3.example/b/k?X-Amz-Security-Token=hush%2B&X-Amz-Signature=hush'],
     ['Bearer hush'],
     [`svk_${'a'.repeat(22)}_hush`],
     ['whsec_hushhushhushhush'],

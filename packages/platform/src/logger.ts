@@ -32,7 +32,9 @@ const secretFields = ['token', 'secret', 'password', 'authorization', 'cookie', 
 
 /** Last defence against secrets inside messages of libraries and errors: what they look like is masked. */
 const secretShapes: readonly [RegExp, string][] = [
-  [/(token=)[^"&\s\\]+/g, '$1***'],
+  [/(token=)[^"&\s\\]+/gi, '$1***'],
+  // Of part URLs: whoever has one may put that part.
+  [/(signature=)[^"&\s\\]+/gi, '$1***'],
   [/(svk_[A-Za-z0-9]+_)[A-Za-z0-9]+/g, '$1***'],
   [/(whsec_|ses_)[A-Za-z0-9_-]{16,}/g, '$1***'],
   [/(Bearer )[^"\s\\]+/gi, '$1***'],

@@ -28,7 +28,7 @@ interface PartJoiner {
     uploadId: string;
     parts: readonly NamedPart[];
   }): Promise<{ etag: string; sizeBytes: number }>;
-  head(key: string): Promise<{ etag: string; sizeBytes: number } | null>;
+  head(key: string): Promise<{ etag: string; sizeBytes: number; opaqueEtag?: true } | null>;
 }
 
 /** One attempt at completing an upload; it may record its outcome as long as no other has taken over. */
@@ -182,8 +182,10 @@ async function joinParts(joiner: PartJoiner, { upload, parts }: Completion): Pro
 async function findJoined(joiner: PartJoiner, key: string, parts: readonly HeldPart[]): Promise<Joined> {
   const object = await joiner.head(key);
   const sizeBytes = parts.reduce((sum, part) => sum + part.sizeBytes, 0);
-  if (object?.sizeBytes !== sizeBytes || object.etag !== multipartEtag(parts)) return { kind: 'lost' };
-  return { kind: 'joined', sizeBytes };
+  if (object?.sizeBytes !== sizeBytes) return { kind: 'lost' };
+  // An ETag that is no digest cannot tell; the key is this upload's alone, so the size has to do.
+  const same = object.opaqueEtag === true || object.etag === multipartEtag(parts);
+  return same ? { kind: 'joined', sizeBytes } : { kind: 'lost' };
 }
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;

@@ -139,9 +139,13 @@ describe('what is absent', () => {
     await expect(store.get('k')).rejects.toMatchObject(unavailable);
   });
 
-  it('is null to head, which a refusal is not', async () => {
+  it('is null to head, which a refusal is not; what is there has an ETag, digest or not', async () => {
     s3.answers = [bare(404)];
     expect(await store.head('k')).toBeNull();
+    s3.answers = [bare(200, { etag: '"e"', 'x-amz-server-side-encryption': 'aws:kms' })];
+    expect(await store.head('k')).toMatchObject({ etag: '"e"', opaqueEtag: true });
+    s3.answers = [bare(200, { etag: '"e"', 'x-amz-server-side-encryption': 'AES256' })];
+    expect(await store.head('k')).not.toHaveProperty('opaqueEtag');
     for (const status of [403, 500, 503]) {
       s3.answers = [bare(status)];
       await expect(store.head('k')).rejects.toMatchObject(unavailable);

@@ -78,6 +78,7 @@ export async function headObject({ client, bucket }: S3Context, key: string): Pr
       sizeBytes: answer.ContentLength ?? 0,
       etag: quoted(answer.ETag),
       lastModified: answer.LastModified ?? new Date(0),
+      ...(answer.ServerSideEncryption?.startsWith('aws:kms') && { opaqueEtag: true as const }),
     }
   );
 }

@@ -14,6 +14,8 @@ interface Put {
 }
 
 const mebibyte = 1024 ** 2;
+/** How long a put that failed, or was aborted, goes on to clean up. */
+const cleanUpMs = 10_000;
 
 /**
  * Stores an object. A stream goes in slices that are held in memory, so that each request can be repeated and the
@@ -38,7 +40,6 @@ export async function putObject(
     return await putSlices(context, key, slices(source, sliceBytesFor(context, sizeBytes)), signal);
   } finally {
     signal?.removeEventListener('abort', onAbort);
-    body.destroy();
   }
 }
 
@@ -69,7 +70,9 @@ async function putSlices(
     return { etag: await joinParts(context, upload, parts), sizeBytes };
   } catch (error) {
     // Should this fail too, the sweep of unknown uploads finds it.
-    if (upload !== null) await abortUpload(context, upload).catch(() => undefined);
+    if (upload !== null) {
+      await abortUpload(context, upload, AbortSignal.timeout(cleanUpMs)).catch(() => undefined);
+    }
     throw asOutage(error);
   }
 }

@@ -91,7 +91,7 @@ describe('connections', () => {
 
   it('are limited, and one more get fails instead of waiting for ever', async () => {
     s3.answers = [half()];
-    const store = open({ connections: 2, connectMs: 50 });
+    const store = open({ connections: 2, connectMs: 1_000 });
     const bodies = await Promise.all([store.get('k'), store.get('k')]);
     await expect(store.get('k')).rejects.toMatchObject(unavailable);
     for (const { stream } of bodies) stream.destroy();
@@ -147,7 +147,7 @@ describe('a body', () => {
 describe('a server', () => {
   it('that does not answer is unavailable after a while, as often as it is tried', async () => {
     s3.answers = [silence];
-    const store = open({ answerMs: 50, tries: 2 });
+    const store = open({ answerMs: 700, tries: 2 });
     await expect(store.head('k')).rejects.toMatchObject(unavailable);
     expect(s3.calls).toHaveLength(2);
     await noneOpen();
@@ -156,7 +156,7 @@ describe('a server', () => {
   it('may take longer to join parts, but not for ever', async () => {
     const upload = { key: 'k', uploadId: 'u', parts: [{ partNumber: 1, etag: '"a"' }] };
     s3.answers = [silence];
-    await expect(open({ answerMs: 20, joinMs: 100, tries: 3 }).complete(upload)).rejects.toMatchObject(
+    await expect(open({ answerMs: 20, joinMs: 1_500, tries: 3 }).complete(upload)).rejects.toMatchObject(
       unavailable,
     );
     expect(s3.calls).toHaveLength(1);
@@ -167,11 +167,11 @@ describe('a server', () => {
     s3.answers = [
       bytes(Buffer.alloc(1)),
       async (response) => {
-        await new Promise((resolve) => setTimeout(resolve, 150));
+        await new Promise((resolve) => setTimeout(resolve, 900));
         response.writeHead(200, { etag: '"e"', 'content-length': 1 }).end();
       },
     ];
-    const store = open({ idleMs: 50 });
+    const store = open({ idleMs: 300 });
     await readBytes((await store.get('k')).stream);
     expect(await store.head('k')).toMatchObject({ sizeBytes: 1 });
     expect(await s3.connections()).toBe(1);

@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { assertKey, assertPartNumber } from '../keys.ts';
 import { ObjectStoreError, type Page, type StoredPart } from '../object-store.ts';
-import { quoted, type S3Context } from './context.ts';
+import { abortedBy, quoted, type S3Context } from './context.ts';
 import { call } from './errors.ts';
 import { headObject } from './objects.ts';
 
@@ -44,14 +44,14 @@ export async function listParts(
 async function partsPage(
   context: S3Context,
   upload: UploadReference,
-  { after, most }: { after?: string | undefined; most: number },
+  { after, most, signal }: { after?: string | undefined; most: number; signal?: AbortSignal | undefined },
 ): Promise<Page<StoredPart>> {
   const command = new ListPartsCommand({
     ...target(context, upload),
     MaxParts: most,
     ...(after === undefined ? {} : { PartNumberMarker: after }),
   });
-  const answer = await call(() => context.client.send(command));
+  const answer = await call(() => context.client.send(command, abortedBy(signal)), signal);
   const items = (answer.Parts ?? []).map((part) => ({
     partNumber: part.PartNumber ?? 0,
     etag: quoted(part.ETag),
@@ -104,11 +104,15 @@ function assertRising(parts: readonly { partNumber: number }[]): void {
 }
 
 /** Drops an upload, again while parts that were under way have come to it. */
-export async function abortUpload(context: S3Context, upload: UploadReference): Promise<void> {
+export async function abortUpload(
+  context: S3Context,
+  upload: UploadReference,
+  signal?: AbortSignal,
+): Promise<void> {
   for (let round = 0; round < abortRounds; round += 1) {
     const command = new AbortMultipartUploadCommand(target(context, upload));
-    if (await isGone(call(() => context.client.send(command)))) return;
-    const left = partsPage(context, upload, { most: 1 });
+    if (await isGone(call(() => context.client.send(command, abortedBy(signal)), signal))) return;
+    const left = partsPage(context, upload, { most: 1, signal });
     if ((await isGone(left)) || (await left).items.length === 0) return;
   }
   throw new ObjectStoreError('unavailable', 'parts keep coming to the aborted upload');

@@ -236,6 +236,23 @@ describe('an object of other parts than those on record', () => {
   });
 });
 
+describe('an object whose ETag is no digest', () => {
+  it.each([
+    ['is taken by its size', { opaqueEtag: true as const }, 'accepted'],
+    ['is not, where ETags are digests', {}, 'lost'],
+  ])('%s', async (_what, opaque, kind) => {
+    const { upload, parts } = await sent(bench, me);
+    const held = parts.map((part) => ({ ...part, sizeBytes: 1_000 }));
+    const begun = await bench.api.store.transaction((tx) => beginCompletion(tx, upload.id, held));
+    if (begun.kind !== 'begun') throw new Error('it did not begin');
+    const joined = {
+      complete: () => Promise.reject(new ObjectStoreError('no_such_upload', 'it was joined, unheard')),
+      head: () => Promise.resolve({ etag: '"opaque-1"', sizeBytes: 1_000, ...opaque }),
+    };
+    expect(await finishCompletion(bench.api.store, joined, begun.completion)).toMatchObject({ kind });
+  });
+});
+
 describe('an attempt that was taken over', () => {
   it('records nothing, whatever it learns', async () => {
     const { upload, parts } = await sent(bench, me);

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { attemptOf, openAttemptPrefix } from '@millrace/store';
 import { patiently } from '../work/patience.ts';
@@ -22,9 +22,8 @@ export async function uploadFile(
 ): Promise<number> {
   const { objects, signal } = context;
   const from = path.join(folder, file);
-  const { sizeBytes } = await patiently(patience(context), () =>
-    objects.put(key, createReadStream(from), { signal }),
-  );
+  const { size: sizeBytes } = await stat(from);
+  await patiently(patience(context), () => objects.put(key, createReadStream(from), { signal, sizeBytes }));
   await rm(from);
   return sizeBytes;
 }

@@ -118,11 +118,12 @@ describe('purging objects', () => {
     expect(log.text()).toContain('store down');
   });
 
-  it('aborts uploads that the record does not know, once they are an hour old', async () => {
+  it('aborts uploads that the record does not know, once they are a day old', async () => {
     await objects.createUpload('orphan/file');
     const at = (ms: number) => orphanUploadsLoop({ store, objects, now: () => new Date(Date.now() + ms) });
     expect(await at(0).run(signal)).toBe(0);
-    expect(await at(3_700_000).run(signal)).toBe(1);
+    expect(await at(86_000_000).run(signal)).toBe(0);
+    expect(await at(86_500_000).run(signal)).toBe(1);
     expect((await objects.listUploads()).items).toEqual([]);
   });
 });

@@ -11,8 +11,11 @@ import {
 import { type ReconcileLoop } from './loop.ts';
 
 const prefixesPerRun = 100;
-/** An upload that the record does not know yet may be one that is being started right now. */
-const orphanAgeMs = 3_600_000;
+/**
+ * An upload that the record does not know may be one that is being started right now, or a large object that an encoder
+ * puts in parts.
+ */
+const orphanAgeMs = 24 * 3_600_000;
 
 /** Deletes the objects of tombstoned prefixes, twice a day apart (design, rule 9). */
 export function purgeLoop(deps: { store: Database; objects: ObjectStore; logger: Logger }): ReconcileLoop {
@@ -51,7 +54,7 @@ async function purge(
   else await markPurged(store, doomed.prefix);
 }
 
-/** Aborts multipart uploads that the record does not know, an hour after they began. */
+/** Aborts multipart uploads that the record does not know, a day after they began. */
 export function orphanUploadsLoop(deps: {
   store: Database;
   objects: ObjectStore;
