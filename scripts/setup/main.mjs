@@ -26,6 +26,7 @@ const commands = {
   'bench:encode': { entry: 'bench/src/encode.ts', tools: () => ['ffmpeg'] },
   'bench:webhooks': { entry: 'bench/src/webhooks.ts', tools: () => [] },
   check: { entry: 'scripts/test.ts', args: ['--checks'], tools: () => [] },
+  mutate: { entry: 'scripts/mutate.ts', tools: () => [] },
 };
 
 /** Runs one command of package.json; ends the process with the entry's own exit code or signal. */
