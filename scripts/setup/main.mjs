@@ -23,6 +23,7 @@ const commands = {
     env: { MILLRACE_EXAMPLES: '100' },
   },
   'bench:api': { entry: 'bench/src/api.ts', tools: () => [] },
+  'bench:bus': { entry: 'bench/src/bus.ts', tools: () => [] },
   'bench:encode': { entry: 'bench/src/encode.ts', tools: () => ['ffmpeg'] },
   'bench:webhooks': { entry: 'bench/src/webhooks.ts', tools: () => [] },
   check: { entry: 'scripts/test.ts', args: ['--checks'], tools: () => [] },
