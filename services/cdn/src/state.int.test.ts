@@ -32,7 +32,7 @@ describe('changes by the bus', () => {
     },
   );
 
-  it('an account over its limit stops, and a plan change opens a quality [CDN-328, CDN-203]', async () => {
+  it('an account over its limit stops, and a plan change opens a quality [CDN-328, CDN-203, MET-009]', async () => {
     const master = async () => (await harness.ask('master.m3u8')).body.toString();
     expect(await code('1080p/index.m3u8')).toBe('plan_limit_reached');
     expect(await master()).not.toContain('1080p/index.m3u8');
