@@ -18,6 +18,15 @@ describe('the token cache', () => {
     expect(tokens.verify(text)).toEqual(first);
   });
 
+  it('holds no more than its bound: the oldest are verified anew', () => {
+    const tokens = createTokens(keySet, 10_000);
+    const texts = Array.from({ length: 11 }, (_, n) => sign(`vid_${n}`));
+    const first = tokens.verify(texts[0] ?? '');
+    for (const text of texts) tokens.verify(text);
+    expect(tokens.verify(texts[10] ?? '')).toBe(tokens.verify(texts[10] ?? ''));
+    expect(tokens.verify(texts[0] ?? '')).not.toBe(first);
+  });
+
   it('is not filled by false tokens', () => {
     const tokens = createTokens(keySet, 4_000);
     const text = sign('vid_1');

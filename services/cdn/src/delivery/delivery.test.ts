@@ -41,6 +41,7 @@ describe('a playlist', () => {
       expect(playlistOf(path)).toBeNull();
     }
     expect(delivery.playlist(target('captions/de/index.m3u8'), '2160p')).toBeNull();
+    expect(delivery.playlist(target('poster.jpg'), '2160p')).toBeNull();
   });
 
   it.each<[Quality]>([['360p'], ['720p'], ['1080p'], ['2160p']])(
@@ -53,6 +54,15 @@ describe('a playlist', () => {
       );
     },
   );
+
+  it('of all is empty where the plan allows less than there is', () => {
+    const only = new Delivery(sample.indexKey, {
+      ...sampleIndex,
+      renditions: [{ ...rendition, quality: '1080p' }],
+    });
+    expect(text(only.playlist(target('master.m3u8'), '720p'))).not.toContain('1080p');
+    expect(text(only.playlist(target('master.m3u8'), '1080p'))).toContain('1080p/index.m3u8');
+  });
 
   it('is cut once, and again only where it is another', () => {
     const made = new Delivery(sample.indexKey, sampleIndex);
@@ -68,6 +78,7 @@ describe('a playlist', () => {
     const kinds = [
       '360p/index.m3u8',
       '360p/iframes.m3u8',
+      '720p/iframes.m3u8',
       '720p/index.m3u8',
       'audio/index.m3u8',
       'captions/de/index.m3u8',

@@ -90,5 +90,7 @@ describe('splitUrl and tokensOf', () => {
     expect(splitUrl('/v')).toEqual({ path: '/v', query: '' });
     expect(splitUrl('/v?a?token=b')).toEqual({ path: '/v', query: 'a?token=b' });
     expect(tokensOf('a?token=b')).toEqual([]);
+    expect(splitUrl('?token=b')).toEqual({ path: '', query: 'token=b' });
+    expect(tokensOf('&token=b&')).toEqual(['b']);
   });
 });
