@@ -70,6 +70,28 @@ describe('resuming an upload', () => {
     expect(outcome(await complete(bench, me, upload.id, [first, second, third]))).toBe('200');
   });
 
+  it('goes on by fresh URLs when the first have expired, and keeps what was sent [UPL-003, UPL-220]', async () => {
+    const { body: upload } = await start(bench, me, { sizeBytes: 48 * MiB });
+    const first = await put(upload, 1, Buffer.alloc(5 * MiB));
+    const { rows } = await bench.api.store.query<{ key: string; uploadId: string }>(
+      'select object_key as key, store_upload_id as "uploadId" from uploads where id = $1',
+      [upload.id],
+    );
+    const { key = '', uploadId = '' } = rows[0] ?? {};
+    const late = await bench.objects.presignPart({ key, uploadId, partNumber: 2, expiresAt: new Date() });
+    const headers = { origin: 'https://customer.example' };
+    const refused = await fetch(late, { method: 'PUT', headers, body: 'too late' });
+    // A page that may not read why cannot know that it should ask again.
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([403, '*']);
+
+    const { body: resumed } = await resume(bench, me, upload.id);
+    expect(resumed.uploadedParts).toEqual([{ ...first, sizeBytes: 5 * MiB }]);
+    const second = await put(resumed, 2, Buffer.alloc(5 * MiB));
+    const third = await put(resumed, 3, Buffer.alloc(7));
+    expect(outcome(await complete(bench, me, upload.id, [third, first, second]))).toBe('200');
+    expect((await bench.objects.head(key))?.sizeBytes).toBe(10 * MiB + 7);
+  });
+
   it('never goes beyond 7 days after the start [UPL-221]', async () => {
     const { body: upload } = await start(bench, me);
     let end = 0;
