@@ -11,7 +11,7 @@ import { api, dashboard, type Office, openOffice, sibling, stranger } from './co
 import { steps, type World } from './console/steps.ts';
 import { keyCaller, operationsFor, walk } from './console/walk.ts';
 
-jest.setTimeout(240_000);
+jest.setTimeout(360_000);
 const sample = fileURLToPath(new URL('../../media/sample.mp4', import.meta.url));
 
 let office: Office;
@@ -240,9 +240,9 @@ describe('a full-scope key', () => {
 
 /** Plays what the console frames. */
 async function playPreview(page: Page): Promise<void> {
-  const frame = page.frameLocator('iframe');
-  await frame.locator('button.large').click();
-  const time = (): Promise<number> => frame.locator('video').evaluate('video => video.currentTime');
+  await page.frameLocator('iframe').locator('button.large').click();
+  const time = async (): Promise<number> =>
+    (await page.frames()[1]?.evaluate<number>("document.getElementById('video').currentTime")) ?? 0;
   await waitFor(async () => (await time()) > 0.1, { timeoutMs: 60_000, what: 'the preview to play' });
 }
 
