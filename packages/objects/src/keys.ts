@@ -19,9 +19,12 @@ export function assertKey(text: string): void {
 /** S3's most parts of one upload. */
 export const maxPartNumber = 10_000;
 
+export const isPartNumber = (partNumber: number): boolean =>
+  Number.isInteger(partNumber) && partNumber >= 1 && partNumber <= maxPartNumber;
+
 /** @throws {ObjectStoreError} `invalid_part` */
 export function assertPartNumber(partNumber: number): void {
-  if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > maxPartNumber) {
+  if (!isPartNumber(partNumber)) {
     throw new ObjectStoreError('invalid_part', `a part number is 1 to ${maxPartNumber}`);
   }
 }

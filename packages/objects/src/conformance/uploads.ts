@@ -120,9 +120,23 @@ export function uploadTests(current: () => ObjectStoreHarness): void {
       await store().complete({ ...upload, parts: [part] });
       const closed = { code: 'no_such_upload' };
       await expect(store().listParts(upload)).rejects.toMatchObject(closed);
+      // Whatever else is wrong with a list.
+      await expect(store().complete({ ...upload, parts: [] })).rejects.toMatchObject(closed);
+      await expect(store().complete({ ...upload, parts: [part, part] })).rejects.toMatchObject(closed);
       expect(await late(await presign(store(), upload, 1))).toEqual([404, 'NoSuchUpload']);
       await store().abort(upload);
       expect((await readAll(store(), upload.key)).toString()).toBe('body');
+    });
+
+    it('does not take an object of other parts for one of these', async () => {
+      const upload = await begin();
+      const before = await putPart(store(), upload, 1, Buffer.from('before'));
+      const after = await putPart(store(), upload, 1, Buffer.from('after!'));
+      await store().complete({ ...upload, parts: [after] });
+      await expect(store().complete({ ...upload, parts: [before] })).rejects.toMatchObject({
+        code: 'no_such_upload',
+      });
+      expect((await readAll(store(), upload.key)).toString()).toBe('after!');
     });
 
     it('wins once when called several times at once', async () => {

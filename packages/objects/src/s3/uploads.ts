@@ -5,7 +5,7 @@ import {
   ListMultipartUploadsCommand,
   ListPartsCommand,
 } from '@aws-sdk/client-s3';
-import { assertKey, assertPartNumber } from '../keys.ts';
+import { assertKey, isPartNumber } from '../keys.ts';
 import { ObjectStoreError, type Page, type StoredPart } from '../object-store.ts';
 import { abortedBy, quoted, type S3Context } from './context.ts';
 import { call } from './errors.ts';
@@ -69,7 +69,11 @@ export async function completeUpload(
   // The answer does not tell the size.
   const object = await headObject(context, upload.key);
   if (object?.etag === etag) return { etag, sizeBytes: object.sizeBytes };
-  throw new ObjectStoreError('unavailable', 'the parts were joined, but the object is another or gone');
+  // Servers answer a repeated call like the first, whatever parts it names and whatever became of the object.
+  throw new ObjectStoreError(
+    'no_such_upload',
+    'the upload was joined before, and its object is another or gone',
+  );
 }
 
 /** Joins the parts and returns the object's ETag. */
@@ -78,7 +82,12 @@ export async function joinParts(
   upload: UploadReference,
   parts: readonly { partNumber: number; etag: string }[],
 ): Promise<string> {
-  assertRising(parts);
+  const fault = faultOf(parts);
+  if (fault !== null) {
+    // An upload that is closed is told first.
+    await partsPage(context, upload, { most: 1 });
+    throw fault;
+  }
   const command = new CompleteMultipartUploadCommand({
     ...target(context, upload),
     MultipartUpload: { Parts: parts.map(({ partNumber, etag }) => ({ PartNumber: partNumber, ETag: etag })) },
@@ -93,14 +102,13 @@ export async function joinParts(
 }
 
 /** What servers see differently, or refuse as bad XML. */
-function assertRising(parts: readonly { partNumber: number }[]): void {
-  if (parts.length === 0) throw new ObjectStoreError('invalid_part', 'no part is named');
-  parts.forEach(({ partNumber }, index) => {
-    assertPartNumber(partNumber);
-    if (partNumber <= (parts[index - 1]?.partNumber ?? 0)) {
-      throw new ObjectStoreError('invalid_part_order', 'the part numbers do not rise');
-    }
-  });
+function faultOf(parts: readonly { partNumber: number }[]): ObjectStoreError | null {
+  if (parts.length === 0) return new ObjectStoreError('invalid_part', 'no part is named');
+  const numbers = parts.map((part) => part.partNumber);
+  if (!numbers.every(isPartNumber))
+    return new ObjectStoreError('invalid_part', 'a part has a number out of range');
+  const rise = numbers.every((number, index) => number > (numbers[index - 1] ?? 0));
+  return rise ? null : new ObjectStoreError('invalid_part_order', 'the part numbers do not rise');
 }
 
 /** Drops an upload, again while parts that were under way have come to it. */

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { createS3ObjectStore } from '@millrace/objects/s3';
 import { describeWith } from '../../../../dev/real-part.ts';
-import { createBucket } from '../../../../dev/s3/bucket.ts';
-import { startS3Server } from '../../../../dev/s3/server.ts';
 import { missingForS3 } from '../../../../dev/s3/versitygw.ts';
+import { openS3Store } from '../testing/s3-store.ts';
 import { type Answer, createTenant, type Tenant } from '../testing/test-api.ts';
 import {
-  type BenchStore,
   complete,
   createUploadBench,
   MiB,
@@ -22,19 +19,6 @@ import {
 let bench: UploadBench;
 let me: Tenant;
 
-async function openS3(): Promise<BenchStore> {
-  const server = await startS3Server();
-  // Small pages: everything that lists must turn them.
-  const store = createS3ObjectStore({ ...(await createBucket(server)), pageSize: 100 });
-  return {
-    store,
-    close: async () => {
-      await store.close();
-      await server.stop();
-    },
-  };
-}
-
 const outcome = ({ status, problem }: Answer): string =>
   status < 400 ? String(status) : `${status} ${problem.code}`;
 const completed = { ...nothing, videos: 1, uploads: 1, prefixes: 1, jobs: 1 };
@@ -43,7 +27,7 @@ const corsOf = (response: Response): (string | null)[] =>
 
 describeWith(missingForS3(), 'uploads to an S3 API', () => {
   beforeAll(async () => {
-    bench = await createUploadBench(openS3);
+    bench = await createUploadBench(() => openS3Store({ pageSize: 100 }));
   }, 900_000);
   afterAll(() => bench.close());
   beforeEach(async () => {
