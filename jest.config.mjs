@@ -25,7 +25,9 @@ export default {
     {
       ...common,
       displayName: 'unit',
-      roots: ['packages', 'services', 'embedded', 'bench', 'scripts'].map((folder) => `<rootDir>/${folder}`),
+      roots: ['packages', 'services', 'embedded', 'bench', 'dev', 'scripts'].map(
+        (folder) => `<rootDir>/${folder}`,
+      ),
       testMatch: ['**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', '\\.int\\.test\\.ts$'],
     },
@@ -33,7 +35,9 @@ export default {
       ...common,
       ...postgres,
       displayName: 'integration',
-      roots: ['packages', 'services', 'embedded', 'bench', 'scripts'].map((folder) => `<rootDir>/${folder}`),
+      roots: ['packages', 'services', 'embedded', 'bench', 'dev', 'scripts'].map(
+        (folder) => `<rootDir>/${folder}`,
+      ),
       testMatch: ['**/*.int.test.ts'],
     },
     { ...common, displayName: 'e2e', roots: ['<rootDir>/e2e'], testMatch: ['**/*.e2e.test.ts'] },

@@ -64,9 +64,10 @@ function readFlags(args: readonly string[]): RunFlags | null {
   }
 }
 
-function describe({ ready, servers }: RunningStack): string {
+function describe(stack: RunningStack): string {
+  const ready = stack.ready();
   const addresses: Record<string, string> = {
-    postgres: new URL(servers.postgres.connectionString).host,
+    postgres: new URL(stack.servers.postgres.connectionString).host,
     kafka: ready.kafka,
     s3: ready.s3,
     api: `${ready.api}, internal ${ready.admin}`,

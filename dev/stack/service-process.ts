@@ -27,6 +27,8 @@ export interface ServiceProcessOptions {
   ops: string;
   /** Its log, which is added to. */
   logPath: string;
+  /** Called when it was started again: it has another pid. */
+  onRestart: () => void;
   /** Told what people want to know. */
   say: (line: string) => void;
 }
@@ -92,7 +94,7 @@ export class ServiceProcess {
 
   async #keep(first: ChildProcess): Promise<void> {
     let waitMs = firstWaitMs;
-    for (let child = first; ; child = this.#spawn()) {
+    for (let child = first; ; child = this.#again()) {
       const startedAt = Date.now();
       if (!isOver(child)) await once(child, 'exit');
       if (this.#isStopping()) return;
@@ -102,6 +104,12 @@ export class ServiceProcess {
       if (this.#isStopping()) return;
       waitMs = Math.min(2 * waitMs, longestWaitMs);
     }
+  }
+
+  #again(): ChildProcess {
+    const child = this.#spawn();
+    this.#options.onRestart();
+    return child;
   }
 
   /** In a process group of its own: a terminal's Ctrl-C is for the stack, which stops it. It follows when that is killed. */

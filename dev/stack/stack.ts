@@ -18,7 +18,7 @@ import { stackSettings } from './settings.ts';
 
 export interface StackOptions {
   dataDir: string;
-  /** Written when all of it is ready, removed at the stop. */
+  /** Written when all of it is ready and whenever a process is another one, removed at the stop. */
   readyFile?: string;
   /** How many encoders; 1 unless told. */
   encoders?: number;
@@ -43,7 +43,8 @@ interface StackReady {
 }
 
 export interface RunningStack {
-  ready: StackReady;
+  /** As it is now. */
+  ready(): StackReady;
   /** By name: `api`, `encoder-1`, … They are started again when they end by themselves. */
   services: ReadonlyMap<string, ServiceProcess>;
   servers: StackServers;
@@ -102,10 +103,11 @@ async function start(options: StackOptions, undo: Undo): Promise<RunningStack> {
   signal.throwIfAborted();
 
   mkdirSync(join(dataDir, 'logs'), { recursive: true, mode: 0o700 });
+  let announceAgain = (): void => undefined;
   const services = [...names].map(
     ([name, service]) =>
       new ServiceProcess({
-        ...{ name, service, say },
+        ...{ name, service, say, onRestart: () => announceAgain() },
         env: settings.of({ name, service, opsPort: portOf(`ops-${name}`) }),
         ops: urlOf(`ops-${name}`),
         logPath: join(dataDir, 'logs', `${name}.log`),
@@ -115,7 +117,7 @@ async function start(options: StackOptions, undo: Undo): Promise<RunningStack> {
   undo.add(() => Promise.all(services.map((service) => service.stop())));
   await Promise.all(services.map((service) => service.start(signal)));
 
-  const ready: StackReady = {
+  const ready = (): StackReady => ({
     ...{ api: urls.api, cdn: urls.cdn, admin: urlOf('internal') },
     ops: Object.fromEntries(services.map(({ name, ops }) => [name, ops])),
     ...{ dns: development.dns, adminToken: secrets.adminToken },
@@ -123,8 +125,8 @@ async function start(options: StackOptions, undo: Undo): Promise<RunningStack> {
     pids: Object.fromEntries(
       [servers.postgres, servers.kafka, servers.s3, ...services].map(({ name, pid }) => [name, pid ?? 0]),
     ),
-  };
-  announce(options, { ready, commandLine: settings.commandLine, record: servers.postgres }, undo);
+  });
+  announceAgain = announce(options, { ready, commandLine: settings.commandLine, servers }, undo);
   return {
     ...{ ready, servers },
     services: new Map(services.map((service) => [service.name, service])),
@@ -159,18 +161,24 @@ async function prepare(settings: Record<string, string>, { logger, say }: StackO
   }
 }
 
+/** @returns writes the ready file anew */
 function announce(
   { dataDir, readyFile }: StackOptions,
-  {
-    ready,
-    commandLine,
-    record,
-  }: { ready: StackReady; commandLine: Record<string, string>; record: StackServers['postgres'] },
+  stack: { ready: () => StackReady; commandLine: Record<string, string>; servers: StackServers },
   undo: Undo,
-): void {
-  writeRunFile(dataDir, { connectionString: record.connectionString, settings: commandLine });
+): () => void {
+  const { connectionString } = stack.servers.postgres;
+  writeRunFile(dataDir, { connectionString, settings: stack.commandLine });
   undo.add(() => removeRunFile(dataDir));
-  if (readyFile === undefined) return;
-  writeJsonFile(readyFile, ready);
-  undo.add(() => rmSync(readyFile, { force: true }));
+  if (readyFile === undefined) return () => undefined;
+  let isOver = false;
+  const write = (): void => {
+    if (!isOver) writeJsonFile(readyFile, stack.ready());
+  };
+  write();
+  undo.add(() => {
+    isOver = true;
+    rmSync(readyFile, { force: true });
+  });
+  return write;
 }

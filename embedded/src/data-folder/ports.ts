@@ -1,9 +1,17 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type Logger } from '@millrace/platform';
 import { z } from 'zod';
 import { DamagedFileError, readJsonFile, writeJsonFile } from './json-file.ts';
+
+/**
+ * Below what systems give to whoever asks for any port (from 32,768 on Linux, 49,152 elsewhere): between the choice and
+ * its use, and while nothing runs, nobody gets it by chance.
+ */
+const quiet = { from: 15_000, to: 32_000 };
+const mostTries = 100;
 
 const schema = z.record(z.string(), z.number().int().min(1).max(65_535));
 
@@ -24,7 +32,7 @@ export async function choosePorts<Name extends string>(
   for (const [name, configured] of Object.entries<number>(wanted)) {
     if (configured !== 0) chosen[name] = configured;
     else
-      chosen[name] = await rememberedOrFree(host, remembered[name], (port) => {
+      chosen[name] = await rememberedOrFree(host, remembered[name], Object.values(chosen), (port) => {
         logger.warn({ name, port }, 'the port of the last run is taken, so its addresses change');
       });
   }
@@ -46,15 +54,26 @@ function readRemembered(path: string, logger: Logger): Readonly<Record<string, n
 async function rememberedOrFree(
   host: string,
   remembered: number | undefined,
+  chosen: readonly number[],
   onTaken: (port: number) => void,
 ): Promise<number> {
-  if (remembered !== undefined) {
-    const port = await probe(host, remembered).catch(() => null);
-    if (port !== null) return port;
+  if (remembered !== undefined && !chosen.includes(remembered)) {
+    if (await isFree(host, remembered)) return remembered;
     onTaken(remembered);
   }
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    const port = randomInt(quiet.from, quiet.to);
+    if (!chosen.includes(port) && (await isFree(host, port))) return port;
+  }
+  // Whatever keeps all of them from us, the system's own choice works or says it.
   return probe(host, 0);
 }
+
+const isFree = (host: string, port: number): Promise<boolean> =>
+  probe(host, port).then(
+    () => true,
+    () => false,
+  );
 
 /** Opens the port and lets it go again; 0 finds a free one. */
 async function probe(host: string, port: number): Promise<number> {
