@@ -9,6 +9,10 @@ import { z } from 'zod';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const followParent = join(root, 'scripts/setup/follow-parent.mjs');
 const readyFile = z.object({ api: z.url(), cdn: z.url() });
+const processesFile = z.object({
+  pids: z.record(z.string(), z.number()),
+  ops: z.record(z.string(), z.url()),
+});
 
 /** A running service, known by its public addresses and its operator's command line alone. */
 export interface Stack {
@@ -26,6 +30,8 @@ export interface Stack {
 export interface StartedStack extends Stack {
   /** Ends the main process, or its whole process group, with SIGKILL and waits until it is gone. */
   kill(whole: boolean): Promise<void>;
+  /** Its processes as they are now, where each service is one: pids, and addresses of operations servers. */
+  processes(): Promise<z.output<typeof processesFile>>;
 }
 
 const startTimeoutMs = 120_000;
@@ -100,6 +106,7 @@ export async function startStack(options: {
       stop,
       lastWords: () => (isOver(service) ? lastWords() : null),
       kill: (whole) => kill(service, whole),
+      processes: async () => processesFile.parse(JSON.parse(await readFile(readyPath, 'utf8'))),
     };
   } catch (error) {
     await stop();
