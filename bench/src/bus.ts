@@ -39,8 +39,8 @@ const filler = 'x'.repeat(200);
 interface Contender {
   name: string;
   bus: Bus;
-  createTopic(): Promise<string>;
-  close(): Promise<void>;
+  createTopic: () => Promise<string>;
+  close: () => Promise<void>;
 }
 
 async function kafka(): Promise<Contender> {

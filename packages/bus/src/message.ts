@@ -5,7 +5,7 @@ import { partitionOf } from './partitioner.ts';
 export const maximumMessageBytes = 1_048_576;
 
 /** A message as it goes over the wire. */
-export interface EncodedMessage {
+interface EncodedMessage {
   topic: string;
   key: string;
   /** JSON text. */

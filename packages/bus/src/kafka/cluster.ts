@@ -117,7 +117,7 @@ export class KafkaCluster {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#last;
+    await within(this.#times.farewellMs, this.#last, () => undefined);
     await this.#giveUp();
   }
 

@@ -19,9 +19,9 @@ export interface GroupConsumerDeps {
   /** Partitions that this member would rather keep when the group shares them out. */
   owned(): readonly number[];
   /** The group has given this member these partitions; nothing is fetched meanwhile. */
-  onAssigned(partitions: readonly number[]): void;
+  onAssigned(partitions: readonly number[], consumer: GroupConsumer): void;
   /** Nothing more is fetched, and no heartbeat sent, before this resolves. `isStale` turns true when it is sought. */
-  onBatch(batch: FetchedBatch, isStale: () => boolean): Promise<void>;
+  onBatch(batch: FetchedBatch, isStale: () => boolean, consumer: GroupConsumer): Promise<void>;
 }
 
 /** Some seconds of trouble end no membership. Longer ones do: then a fresh consumer takes over. */
@@ -78,7 +78,7 @@ export class GroupConsumer {
       await this.#consumer.subscribe({ topics: [topic], fromBeginning: true });
       await this.#consumer.run({
         autoCommit: false,
-        eachBatch: (payload) => this.#deps.onBatch(payload.batch, () => payload.isStale()),
+        eachBatch: (payload) => this.#deps.onBatch(payload.batch, () => payload.isStale(), this),
       });
       const failure = await Promise.race([joined, this.ended]);
       if (failure) throw failure;
@@ -164,7 +164,7 @@ export class GroupConsumer {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     consumer.on(events.GROUP_JOIN, ({ payload }) => {
       this.#heard(times.sessionMs);
-      this.#deps.onAssigned(payload.memberAssignment[topic] ?? []);
+      this.#deps.onAssigned(payload.memberAssignment[topic] ?? [], this);
       resolve(undefined);
     });
     consumer.on(events.HEARTBEAT, () => this.#heard(times.sessionMs));

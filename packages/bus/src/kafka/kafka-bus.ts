@@ -10,6 +10,7 @@ import { exportLag } from './lag-gauge.ts';
 import { KafkaSender } from './sender.ts';
 import { KafkaSubscription } from './subscription.ts';
 import { defaultTimes, type KafkaTimes } from './times.ts';
+import { within } from './within.ts';
 
 export interface KafkaBusOptions {
   connection: KafkaConnection;
@@ -98,7 +99,7 @@ export function createKafkaBus({
   const closeAll = async (): Promise<void> => {
     await lagGauge?.stop();
     await Promise.all([...subscriptions].map((subscription) => subscription.close()));
-    await publisher.idle();
+    await within(times.farewellMs, publisher.idle(), () => sender.sever());
     await Promise.all([sender.close(), cluster.close()]);
   };
 

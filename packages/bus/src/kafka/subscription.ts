@@ -5,9 +5,10 @@ import { PartitionReader, type ReaderDeps, type StoredMessage } from '../deliver
 import { Slots } from '../delivery/slots.ts';
 import { sleepUnlessAborted } from '../delivery/wakeup.ts';
 import { type KafkaClient } from './client.ts';
-import { isPassing, type KafkaCluster, type Position } from './cluster.ts';
+import { type KafkaCluster, type Position } from './cluster.ts';
 import { protocolError, toBusError } from './errors.ts';
-import { type FetchedBatch, GroupConsumer } from './group-consumer.ts';
+import { type FetchedBatch, type GroupConsumer } from './group-consumer.ts';
+import { GroupMember } from './group-member.ts';
 import { toStoredMessage } from './stored-message.ts';
 import { type KafkaTimes } from './times.ts';
 import { within } from './within.ts';
@@ -22,16 +23,13 @@ export interface SubscriptionDeps {
 
 /** What is read ahead of a partition's handler. */
 const readAhead = { messages: 1_024, bytes: 1_048_576 };
-const rejoin = { firstMs: 200, longestMs: 5_000 };
-const joinRetryMs = 200;
 
 /** Commits of a generation that is over, or that nobody may commit in: the next one decides whose they are. */
 const betweenGenerations = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
 
 /**
- * One member of a group: keeps a consumer of kafkajs alive, whatever happens to the brokers, and delivers what it
- * fetches partition by partition. Handlers never hold kafkajs up: it goes on fetching, into bounded buffers, and
- * sends its heartbeats while they work for minutes.
+ * Delivers what a member of a group fetches, partition by partition. Handlers never hold kafkajs up: it goes on
+ * fetching, into bounded buffers, and sends its heartbeats while they work for minutes.
  *
  * After each rebalance the group's committed offsets are read again. A partition that stayed and that nobody else
  * has handled messages of goes on undisturbed, its handler included; any other starts anew at the group's offset.
@@ -48,7 +46,7 @@ export class KafkaSubscription implements Subscription {
   readonly #past = new Map<number, PartitionReader>();
   readonly #paused = new Set<number>();
   readonly #ended = new AbortController();
-  #consumer: GroupConsumer | undefined;
+  readonly #member: GroupMember;
   /** Counts assignments: what belongs to an earlier one is void. */
   #assignment = 0;
   /** The last assignment that the readers were made to fit. */
@@ -58,7 +56,7 @@ export class KafkaSubscription implements Subscription {
   /** Resolves when an assignment was adopted. */
   #change = Promise.withResolvers<undefined>();
   #closing: Promise<void> | undefined;
-  #loops: Promise<unknown> = Promise.resolve();
+  #committing: Promise<void> = Promise.resolve();
 
   private constructor(
     deps: SubscriptionDeps,
@@ -83,6 +81,15 @@ export class KafkaSubscription implements Subscription {
       onHungry: () => this.#resumeHungry(),
       capacity: readAhead,
     };
+    this.#member = new GroupMember({
+      ...this.#deps,
+      ...of,
+      owned: () => this.assigned(),
+      onAssigned: (partitions, consumer) => this.#onAssigned(partitions, consumer),
+      onBatch: (batch, isStale, consumer) => this.#onBatch(batch, isStale, consumer),
+      settled: () => this.#settled(),
+      onLost: () => this.#loseAll(),
+    });
   }
 
   /** Joins the group and starts to deliver. @throws {BusUnavailableError} when the group cannot be joined */
@@ -93,18 +100,8 @@ export class KafkaSubscription implements Subscription {
     options: SubscribeOptions,
   ): Promise<KafkaSubscription> {
     const subscription = new KafkaSubscription(deps, of, handler, options);
-    const deadline = performance.now() + deps.times.requestMs;
-    for (;;) {
-      try {
-        await subscription.#join();
-        break;
-      } catch (error) {
-        // The first member of all finds brokers that have yet to make the place where offsets are kept.
-        if (!isPassing(error) || performance.now() > deadline) throw error;
-        await deps.clock.sleep(joinRetryMs);
-      }
-    }
-    subscription.#loops = Promise.all([subscription.#keepMember(), subscription.#keepCommitted()]);
+    await subscription.#member.open();
+    subscription.#committing = subscription.#keepCommitted();
     return subscription;
   }
 
@@ -129,62 +126,13 @@ export class KafkaSubscription implements Subscription {
     await within(times.farewellMs, this.#committer.flush(), () => undefined).catch(() => undefined);
     this.#loseAll();
     this.#ended.abort();
-    this.#consumer?.end(new BusUnavailableError('the subscription was closed'));
-    await this.#loops;
-    await this.#consumer?.close();
-  }
-
-  /** Joins with a fresh consumer. @throws {BusUnavailableError} */
-  async #join(): Promise<void> {
-    const { open, logger, times } = this.#deps;
-    const consumer: GroupConsumer = new GroupConsumer({
-      open,
-      groupId: this.groupId,
-      topic: this.topic,
-      logger,
-      times,
-      owned: () => this.assigned(),
-      onAssigned: (partitions) => this.#onAssigned(consumer, partitions),
-      onBatch: (batch, isStale) => this.#onBatch(consumer, batch, isStale),
-    });
-    this.#consumer = consumer;
-    try {
-      await consumer.join();
-      await this.#settle(consumer);
-    } catch (error) {
-      this.#loseAll();
-      await consumer.close();
-      throw error;
-    }
+    await this.#committing;
+    await this.#member.close();
   }
 
   /** Resolves when the readers fit an assignment that still holds. */
-  async #settle(consumer: GroupConsumer): Promise<void> {
-    while (this.#adopted !== this.#assignment) {
-      const failure = await Promise.race([this.#change.promise, consumer.ended]);
-      if (failure) throw failure;
-    }
-  }
-
-  async #keepMember(): Promise<void> {
-    const { clock, logger } = this.#deps;
-    for (;;) {
-      const reason = await this.#consumer?.ended;
-      if (this.#ended.signal.aborted) return;
-      logger.warn({ err: reason }, 'the group is out of reach');
-      this.#loseAll();
-      await this.#consumer?.close();
-      for (let waitMs = rejoin.firstMs; ; waitMs = Math.min(waitMs * 2, rejoin.longestMs)) {
-        if (!(await sleepUnlessAborted(clock, waitMs, this.#ended.signal))) return;
-        try {
-          await this.#join();
-          break;
-        } catch (error) {
-          logger.debug({ err: error }, 'the group could not be joined yet');
-        }
-      }
-      logger.info({}, 'joined the group again');
-    }
+  async #settled(): Promise<void> {
+    while (this.#adopted !== this.#assignment) await this.#change.promise;
   }
 
   /** Writes, now and then, what could not be written when it was due. */
@@ -195,8 +143,8 @@ export class KafkaSubscription implements Subscription {
     }
   }
 
-  #onAssigned(consumer: GroupConsumer, partitions: readonly number[]): void {
-    if (consumer !== this.#consumer) return;
+  #onAssigned(partitions: readonly number[], consumer: GroupConsumer): void {
+    if (consumer !== this.#member.consumer) return;
     this.#assignment += 1;
     for (const reader of this.#readers.values()) {
       if (!partitions.includes(reader.partition)) this.#lose(reader);
@@ -207,14 +155,11 @@ export class KafkaSubscription implements Subscription {
   /** Makes the readers match an assignment. Never rejects: what it cannot do ends the consumer. */
   async #adopt(consumer: GroupConsumer, partitions: readonly number[]): Promise<void> {
     const assignment = this.#assignment;
-    const isVoid = (): boolean => assignment !== this.#assignment || consumer !== this.#consumer;
+    const isVoid = (): boolean => assignment !== this.#assignment || consumer !== this.#member.consumer;
     try {
       const positions = await this.#deps.cluster.positions(this.groupId, this.topic);
       if (isVoid()) return;
-      const mine = partitions.flatMap((partition) => {
-        const position = positions.get(partition);
-        return position ? [{ partition, position }] : [];
-      });
+      const mine = partitions.map((partition) => ({ partition, position: positionIn(positions, partition) }));
       await this.#pinTail(consumer, mine);
       if (isVoid()) return;
       for (const { partition, position } of mine) this.#place(consumer, partition, position);
@@ -259,12 +204,12 @@ export class KafkaSubscription implements Subscription {
     if (!reader.full) this.#resume(partition);
   }
 
-  async #onBatch(consumer: GroupConsumer, batch: FetchedBatch, isStale: () => boolean): Promise<void> {
+  async #onBatch(batch: FetchedBatch, isStale: () => boolean, consumer: GroupConsumer): Promise<void> {
     await this.#adopting;
     const { partition } = batch;
     const reader = this.#readers.get(partition);
     const isVoid = (): boolean =>
-      consumer !== this.#consumer || isStale() || reader === undefined || reader.lost;
+      consumer !== this.#member.consumer || isStale() || reader === undefined || reader.lost;
     const [first] = batch.messages;
     if (!reader || !first || isVoid()) return;
     // A hole is what compaction left, unless the log's beginning has passed it.
@@ -290,7 +235,7 @@ export class KafkaSubscription implements Subscription {
 
   #resume(partition: number): void {
     this.#paused.delete(partition);
-    this.#consumer?.resume(partition);
+    this.#member.consumer.resume(partition);
   }
 
   /**
@@ -300,10 +245,9 @@ export class KafkaSubscription implements Subscription {
   async #write(commits: readonly OffsetCommit[]): Promise<ReadonlySet<number>> {
     for (;;) {
       const assignment = this.#assignment;
-      const consumer = this.#consumer;
+      const { consumer } = this.#member;
       const mine = commits.filter(({ partition, epoch }) => this.#readers.get(partition)?.epoch === epoch);
       if (mine.length === 0) return new Set();
-      if (!consumer) throw new BusUnavailableError('this member is outside the group');
       try {
         await consumer.commit(mine);
         return new Set(mine.map(({ partition }) => partition));
@@ -342,6 +286,13 @@ export class KafkaSubscription implements Subscription {
       this.#deps.logger.error({ partition, err: error }, 'the gap callback failed');
     }
   }
+}
+
+/** One that was just added may not be known to every broker: then this is tried again. */
+function positionIn(positions: ReadonlyMap<number, Position>, partition: number): Position {
+  const position = positions.get(partition);
+  if (!position) throw new BusUnavailableError(`the brokers do not know partition ${partition} yet`);
+  return position;
 }
 
 const isBetweenGenerations = (error: unknown): boolean => betweenGenerations.has(protocolError(error) ?? '');

@@ -25,7 +25,7 @@ export const quickTimes: Partial<KafkaTimes> = {
   farewellMs: 1_000,
   sweepMs: 200,
 };
-export const patience = { timeoutMs: 45_000 };
+export const patience = { timeoutMs: 90_000 };
 
 export const topicSettings: TopicSettings = { partitions: 2, retentionMs: 3_600_000, compacted: false };
 
