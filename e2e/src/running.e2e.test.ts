@@ -209,6 +209,27 @@ describe('npm start -- --dev', () => {
     await client.deleteWebhookEndpoint({ projectId, endpointId });
   });
 
+  it(
+    'goes on when its database restarts while all is idle',
+    async () => {
+      const { client, projectId } = customer;
+      const { id: endpointId } = await subscribe();
+      events = [];
+      await service.crashDatabase();
+      const isWell = async (): Promise<boolean> => {
+        const urls = [service.ready.api, ...Object.values(service.ready.ops)];
+        const answers = await Promise.all(urls.map((url) => fetch(`${url}/health`)));
+        return answers.every(({ status }) => status === 200);
+      };
+      await waitFor(isWell, { timeoutMs: 60_000, what: 'every service to be well' });
+      expect((await client.getProject({ projectId })).id).toBe(projectId);
+      await client.testWebhookEndpoint({ projectId, endpointId });
+      await waitFor(() => events.length === 1, { timeoutMs: 60_000, what: 'the webhook' });
+      await client.deleteWebhookEndpoint({ projectId, endpointId });
+    },
+    slowly,
+  );
+
   it('answers the code that it would send to a phone [RUN-009]', async () => {
     const { challengeId, testCode = '' } = await customer.session.startPhoneVerification({
       body: { phone: '0501234567' },

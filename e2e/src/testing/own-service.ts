@@ -39,6 +39,8 @@ export interface OwnService {
   isAnnounced(): boolean;
   /** Command lines of the living processes that name the data folder or were started by the service. */
   processes(): Promise<string[]>;
+  /** Kills a process of PostgreSQL with SIGKILL, so that it restarts; resolves when all connections are lost. */
+  crashDatabase(): Promise<void>;
   /** Runs a command of the command line on the data folder. */
   command(...args: string[]): Promise<CommandResult>;
   /** The JSON of a command that must succeed. */
@@ -85,6 +87,7 @@ export async function startOwnService(
     return {
       ...{ ready, readiness, dataDir, pid: service.pid ?? 0, command, end },
       isAnnounced: () => existsSync(readyPath),
+      crashDatabase: () => crashDatabase(dataDir),
       processes: () => processesOf(service.pid ?? 0, folder),
       millrace: async (...words) => {
         const { code, out, err } = await command(...words);
@@ -105,16 +108,46 @@ export async function startOwnService(
 
 const isOver = (service: ChildProcess): boolean => service.exitCode !== null || service.signalCode !== null;
 
-async function processesOf(parent: number, folder: string): Promise<string[]> {
+interface Process {
+  pid: number;
+  parent: number;
+  /** Its words, or the title that it gave itself. */
+  command: string;
+}
+
+async function allProcesses(): Promise<Process[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const found = await Promise.all(
+  return Promise.all(
     pids.map(async (pid) => {
       const [command = '', status = ''] = await Promise.all(
         ['cmdline', 'status'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
       );
-      const isChild = new RegExp(`^PPid:\\s+${parent}$`, 'm').test(status);
-      return isChild || command.includes(folder) ? [command.replaceAll('\0', ' ')] : [];
+      const parent = Number(/^PPid:\s+(\d+)$/m.exec(status)?.[1]);
+      return { pid: Number(pid), parent, command: command.replaceAll('\0', ' ') };
     }),
   );
-  return found.flat();
+}
+
+async function processesOf(service: number, folder: string): Promise<string[]> {
+  const all = await allProcesses();
+  return all
+    .filter(({ parent, command }) => parent === service || command.includes(folder))
+    .map(({ command }) => command);
+}
+
+async function crashDatabase(dataDir: string): Promise<void> {
+  const [postmaster] = (await readFile(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8')).split('\n');
+  const connections = async (): Promise<Process[]> =>
+    (await allProcesses()).filter(
+      ({ parent, command }) => parent === Number(postmaster) && command.startsWith('postgres: '),
+    );
+  const isIdle = ({ command }: Process): boolean => / 127\.0\.0\.1\(\d+\) idle/.test(command);
+  const { pid } = await waitFor(async () => (await connections()).find(isIdle), {
+    what: 'an idle connection',
+  });
+  const before = new Set((await connections()).map((each) => each.pid));
+  process.kill(pid, 'SIGKILL');
+  await waitFor(async () => !(await connections()).some((each) => before.has(each.pid)), {
+    what: 'every connection to end',
+  });
 }
