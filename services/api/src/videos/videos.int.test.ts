@@ -205,8 +205,9 @@ describe('listing videos', () => {
     expect(problem.errors?.map((error) => error.path)).toEqual([path]);
   });
 
-  it('refuses NUL in the search', async () => {
-    expect(outcome(await api.ask(`GET ${videos()}?q=%00`, { bearer: me.full }))).toBe('400 invalid_request');
+  it.each(['q', 'search'])('refuses NUL in the query, in %s', async (name) => {
+    const answer = await api.ask(`GET ${videos()}?${name}=%00`, { bearer: me.full });
+    expect([outcome(answer), answer.problem.errors?.[0]?.path]).toEqual(['400 invalid_request', 'query']);
   });
 
   it('ignores unknown parameters [CNV-010]', async () => {
@@ -283,6 +284,7 @@ describe('changing a video', () => {
     [{ title: '' }, 'title'],
     [{ title: 'x'.repeat(201) }, 'title'],
     [{ title: 'a\u0007b' }, 'title'],
+    [{ title: 'a\u0000b' }, 'title'],
     [{ title: null }, 'title'],
     [{ posterAtSeconds: -1 }, 'posterAtSeconds'],
     [{ posterAtSeconds: '1' }, 'posterAtSeconds'],
