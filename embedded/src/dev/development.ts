@@ -45,35 +45,28 @@ export async function startDevelopment(options: DevelopmentOptions): Promise<Dev
       throw error;
     },
   );
-  const dashboard = dashboardOf(env, urls.api);
   return {
     dns: dns.address,
     settings: {
       DNS_SERVERS: dns.address,
       WEBHOOKS_ALLOW_LOOPBACK: 'true',
       SMS_PROVIDER: env['SMS_PROVIDER'] ?? 'log',
-      ...dashboard,
+      ...dashboardOf(env, urls.api),
       ...signInSettings(env, identity),
     },
     site: createConsoleSite(urls),
-    consoleUrl: `${dashboard.DASHBOARD_URL}/dev/`,
+    consoleUrl: `${urls.api}/dev/`,
     close: async () => {
       await Promise.all([dns.close(), identity.close()]);
     },
   };
 }
 
-/** The environment's dashboard; without one the console is it, on the API's own origin. */
-function dashboardOf(
-  { DASHBOARD_HOSTS: hosts, DASHBOARD_URL: url }: NodeJS.ProcessEnv,
-  api: string,
-): { DASHBOARD_HOSTS: string; DASHBOARD_URL: string } {
-  const [first] = (hosts ?? '').split(',');
-  return {
-    DASHBOARD_HOSTS: hosts ?? dashboardHost,
-    DASHBOARD_URL: url ?? (first === undefined || first === '' ? api : `https://${first.trim()}`),
-  };
-}
+/** A dashboard that the environment names is where sign-in leads; without one the console is it. */
+const dashboardOf = (env: NodeJS.ProcessEnv, api: string): NodeJS.ProcessEnv =>
+  env['DASHBOARD_HOSTS'] === undefined && env['DASHBOARD_URL'] === undefined
+    ? { DASHBOARD_HOSTS: dashboardHost, DASHBOARD_URL: api }
+    : {};
 
 /** Every provider that the environment does not set up is the one for development. */
 function signInSettings(env: NodeJS.ProcessEnv, identity: DevIdentityProvider): NodeJS.ProcessEnv {

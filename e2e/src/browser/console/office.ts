@@ -28,6 +28,8 @@ export async function openOffice(): Promise<Office> {
     ...{ CDN_URL: 'https://cdn.example.net', CDN_PORT: String(cdnPort) },
     DASHBOARD_HOSTS: new URL(dashboard).host,
     ENCODER_PRESET: 'ultrafast',
+    // Whoever has set up a real provider: not here.
+    ...{ SSO_GOOGLE_CLIENT_ID: undefined, SSO_MICROSOFT_CLIENT_ID: undefined, DASHBOARD_URL: undefined },
   };
   const stack = await startStack({ env, signal: new AbortController().signal });
   const apiAddress = `http://127.0.0.1:${apiPort}`;
