@@ -1,24 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runQuietly } from '../../scripts/setup/exec.mjs';
 import { withLock } from '../../scripts/setup/lock.mjs';
+import { say } from '../../scripts/setup/say.mjs';
 
 const module = fileURLToPath(new URL('.', import.meta.url));
 const tool = 'github.com/versity/versitygw/cmd/versitygw';
-const buildFlags = ['-trimpath', '-ldflags', '-s -w'];
+const buildFlags = ['-mod=vendor', '-trimpath', '-ldflags', '-s -w'];
 const buildEnv = { CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '' };
 
 /**
@@ -27,8 +19,7 @@ const buildEnv = { CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '' };
  * (Its readers take `io.ErrUnexpectedEOF` for an end as well, hence the other error.)
  */
 const backport = {
-  module: 'github.com/valyala/fasthttp',
-  file: 'streaming.go',
+  file: 'github.com/valyala/fasthttp/streaming.go',
   from: '\tn, err = rs.reader.Read(p)\n\trs.totalBytesRead += n\n\tif err != nil {\n\t\treturn n, err\n\t}\n',
   to:
     '\tn, err = rs.reader.Read(p)\n\trs.totalBytesRead += n\n' +
@@ -50,53 +41,47 @@ export function missingForS3(): string | null {
  * in the cache; processes that want it meanwhile wait.
  * @throws when it cannot be built
  */
-export async function versitygw(): Promise<string> {
+export function versitygw(): Promise<string> {
+  // The lock is for processes: within one, all wait for the same build.
+  return (built ??= build());
+}
+
+let built: Promise<string> | undefined;
+
+async function build(): Promise<string> {
   const program = programPath();
   if (existsSync(program)) return program;
   const folder = dirname(program);
   mkdirSync(dirname(folder), { recursive: true });
   await withLock(`${folder}.lock`, async (onStart) => {
     if (existsSync(program)) return;
-    const build = `${folder}.build`;
-    rmSync(build, { recursive: true, force: true });
-    mkdirSync(build);
-    const go = (...args: string[]): Promise<boolean> =>
+    say('building versitygw, the S3 server of the tests (once)');
+    const sources = `${folder}.build`;
+    rmSync(sources, { recursive: true, force: true });
+    mkdirSync(sources);
+    for (const file of ['go.mod', 'go.sum']) cpSync(join(module, file), join(sources, file));
+    const go = async (...args: string[]): Promise<void> => {
+      const env = { ...process.env, ...buildEnv };
       // Whatever else the machine does comes first.
-      runQuietly('nice', ['-n', '10', 'go', ...args], {
-        onStart,
-        cwd: build,
-        env: { ...process.env, ...buildEnv },
-      });
-    for (const file of ['go.mod', 'go.sum']) cpSync(join(module, file), join(build, file));
-    const built =
-      (await go('mod', 'download')) &&
-      (await mend(build, go)) &&
-      (await go('build', ...buildFlags, '-o', 'bin/versitygw', tool));
-    if (!built) throw new Error(missingForS3() ?? 'versitygw could not be built');
-    renameSync(join(build, 'bin'), folder);
-    rmSync(build, { recursive: true });
+      const done = await runQuietly('nice', ['-n', '10', 'go', ...args], { onStart, cwd: sources, env });
+      if (!done) throw new Error(missingForS3() ?? 'versitygw could not be built');
+    };
+    await go('mod', 'vendor');
+    mend(join(sources, 'vendor', backport.file));
+    await go('build', ...buildFlags, '-o', 'bin/versitygw', tool);
+    renameSync(join(sources, 'bin'), folder);
+    rmSync(sources, { recursive: true });
   });
   return program;
 }
 
-/** Puts a mended copy in the place of a module. */
-async function mend(build: string, go: (...args: string[]) => Promise<boolean>): Promise<boolean> {
-  const { module: path, file, from, to } = backport;
-  const { stdout } = spawnSync('go', ['list', '-m', '-f', '{{.Dir}}', path], {
-    cwd: build,
-    encoding: 'utf8',
-  });
-  const copy = join(build, 'mended');
-  cpSync(stdout.trim(), copy, { recursive: true });
-  const source = join(copy, file);
-  chmodSync(source, 0o644);
-  const text = readFileSync(source, 'utf8');
-  if (text.split(from).length !== 2) throw new Error(`${path} is no longer what the backport is for`);
+function mend(file: string): void {
+  const text = readFileSync(file, 'utf8');
+  if (text.split(backport.from).length !== 2) throw new Error('the backport is for another release');
   writeFileSync(
-    source,
-    text.replace(from, () => to),
+    file,
+    text.replace(backport.from, () => backport.to),
   );
-  return go('mod', 'edit', `-replace=${path}=./mended`);
 }
 
 function programPath(): string {

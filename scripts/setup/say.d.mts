@@ -1,0 +1,1 @@
+export function say(line: string): void;
