@@ -13,7 +13,9 @@ import {
   beginCompletion,
   cancelUpload,
   createDatabase,
+  createProject,
   type Database,
+  deleteProject,
   expireUploads,
   finishCompletion,
   insertUpload,
@@ -160,6 +162,30 @@ describe('complete against the deletion of the video', () => {
       expect(outcomes).toContain('ok');
       expect(outcomes.some((each) => ['accepted', 'superseded', 'closed'].includes(each))).toBe(true);
       expect(await endOf(upload)).toMatchObject({ deletedBy: 'customer', running: 0 });
+    }
+  });
+});
+
+describe('start against the deletion of the project', () => {
+  it('leaves no upload in a project that is gone, 200 times [PRJ-208]', async () => {
+    const { accountId } = account;
+    for (let round = 0; round < raceRounds; round++) {
+      const { id: projectId } = await db.transaction((tx) =>
+        createProject(tx, { accountId, name: 'Raced', now: new Date() }),
+      );
+      const start = () => db.transaction((tx) => insertUpload(tx, { ...row(), projectId }));
+      const remove = () =>
+        db.transaction((tx) => deleteProject(tx, { accountId, projectId, now: new Date() }));
+      const outcomes = await race(round % 2 === 0 ? [start, remove] : [remove, start]);
+      expect(['not_found ok', 'ok project_not_empty']).toContain(outcomes.sort().join(' '));
+      const { rows } = await db.query(
+        `select p.deleted_at is null as alive, (select count(*) from videos v where v.project_id = p.id) as videos
+         from projects p where p.id = $1`,
+        [projectId],
+      );
+      expect(rows).toEqual([
+        outcomes.includes('not_found') ? { alive: false, videos: 0 } : { alive: true, videos: 1 },
+      ]);
     }
   });
 });
