@@ -1,3 +1,4 @@
+import { canonicalLanguage } from '../captions/language.ts';
 import { type ProbedAudio } from './probe.ts';
 import { toNumber } from './rational.ts';
 import { type ManifestAudioTrack, type PlanNote } from './types.ts';
@@ -16,8 +17,8 @@ const isDecodable = (audio: ProbedAudio): boolean =>
 /** BCP 47 by ISO 639-2 or BCP 47; null for `und` and anything that is no language. */
 function languageTag(text: string | null): string | null {
   if (text === null || !/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/.test(text)) return null;
-  const [tag] = Intl.getCanonicalLocales(text);
-  return tag === undefined || /^(und|mul|zxx|mis)\b/.test(tag) ? null : tag;
+  const tag = canonicalLanguage(text);
+  return tag === null || /^(mul|zxx|mis)\b/.test(tag) ? null : tag;
 }
 
 /**
