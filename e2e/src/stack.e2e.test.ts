@@ -62,6 +62,15 @@ describeWith(missingForKafka() ?? missingForS3(), 'npm run stack', () => {
     patienceMs,
   );
 
+  it('was prepared by commands that change nothing when they are repeated', async () => {
+    expect(await stack.millrace('migrate')).toEqual({ migrated: true, applied: [] });
+    expect(await stack.millrace('topics')).toMatchObject({
+      data: expect.arrayContaining([{ name: 'millrace.playback.state', partitions: 4 }]) as unknown,
+      differences: [],
+    });
+    expect(await stack.millrace('bucket')).toMatchObject({ bucket: 'kept' });
+  }, 120_000);
+
   it(
     'is one trace from the upload to the webhook, over Kafka and through every process on the way',
     async () => {
