@@ -32,6 +32,99 @@ describe('frameGrid', () => {
     expect(grid).toMatchObject({ rate: expected, variable: false });
   });
 
+  const whole = [
+    ...[1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 48, 50, 60, 72, 75, 90, 96, 100, 120, 144],
+    ...[200, 240],
+  ].map((n): Rational => [n, 1]);
+  const broken = [15_000, 24_000, 30_000, 48_000, 60_000, 120_000, 240_000].map((n): Rational => [n, 1001]);
+  it.each([...whole, ...broken, [25, 2] as Rational])(
+    'tells %d/%d from what rounding makes of it',
+    (num, den) => {
+      const perSecond = num / den > 100 ? 10_000 : 1_000;
+      const { sourceRate, variable } = gridOf(ticksAt(num / den, 600, perSecond), perSecond);
+      expect({ sourceRate, variable }).toEqual({ sourceRate: [num, den], variable: false });
+    },
+  );
+
+  it.each<[Rational, Rational]>([
+    [
+      [606, 10],
+      [303, 5],
+    ],
+    [
+      [60_600, 999],
+      [10_100, 333],
+    ],
+    [
+      [1, 3],
+      [1, 1],
+    ],
+    [
+      [2, 3],
+      [4, 3],
+    ],
+    [
+      [1, 1],
+      [1, 1],
+    ],
+    [
+      [1000, 1],
+      [1000, 17],
+    ],
+  ])('brings the declared rate %j of a single picture to %j', (declared, rate) => {
+    expect(gridOf([0], 1000, [declared]).rate).toEqual(rate);
+  });
+
+  it('believes no declared rate above a thousand', () => {
+    expect(
+      gridOf([0], 1000, [
+        [1001, 1],
+        [24, 1],
+      ]).sourceRate,
+    ).toEqual([24, 1]);
+    expect(
+      gridOf([0], 1000, [
+        [1000, 1],
+        [24, 1],
+      ]).sourceRate,
+    ).toEqual([1000, 1]);
+  });
+
+  it('takes for a single picture its duration in ticks of any length', () => {
+    const one = (timeBase: Rational, duration: number) =>
+      frameGrid({ timeBase, declaredRates: [], fieldPackets: false }, [7], duration).sourceRate;
+    expect([one([1, 90_000], 3_003), one([1001, 30_000], 1), one([1, 1000], 1)]).toEqual([
+      [30_000, 1001],
+      [30_000, 1001],
+      [1000, 1],
+    ]);
+  });
+
+  it('takes times from wherever they begin', () => {
+    const ticks = ticksAt(25, 100, 1000).map((tick) => tick + 3_600_013);
+    expect(gridOf(ticks, 1000)).toEqual({ rate: [25, 1], sourceRate: [25, 1], variable: false });
+  });
+
+  it('takes the closest of the usual rates that a short clip cannot tell apart', () => {
+    expect(gridOf(ticksAt(24, 30, 90_000), 90_000).rate).toEqual([24, 1]);
+    expect(gridOf(ticksAt(24_000 / 1001, 30, 90_000), 90_000).rate).toEqual([24_000, 1001]);
+    // An unusual one is believed only where no usual one fits.
+    expect(gridOf(ticksAt(30, 5, 1000), 1000, [[2_999, 100]]).rate).toEqual([30, 1]);
+    expect(gridOf(ticksAt(27, 100, 90_000), 90_000).rate).toEqual([27, 1]);
+  });
+
+  it('finds for a variable rate the usual one that is nearest to the mean', () => {
+    const jitter = (rate: number, share: number): number[] =>
+      ticksAt(rate, 400, 90_000).map(
+        (tick, n) => tick + (n % 5 === 2 ? Math.round((90_000 / rate) * share) : 0),
+      );
+    expect(gridOf(jitter(25, 0.3), 90_000)).toMatchObject({ rate: [25, 1], variable: true });
+    expect(gridOf(jitter(30, 0.3), 90_000)).toMatchObject({ rate: [30, 1], variable: true });
+    // Two pictures in five share a frame at 25: the next rates are tried.
+    expect(gridOf(jitter(25, 0.6), 90_000)).toMatchObject({ variable: true });
+    expect(gridOf(jitter(25, 0.6), 90_000).rate).not.toEqual([25, 1]);
+  });
+
   it('believes the declared rate where a short clip cannot tell', () => {
     expect(gridOf(ticksAt(30, 5, 1000), 1000, [[30_000, 1001]]).rate).toEqual([30_000, 1001]);
   });
