@@ -51,7 +51,10 @@ export const videoRoutes = defineRoutes({
         .min(0)
         .nullable()
         .optional()
-        .meta({ description: 'The moment that the poster shows, within the video; null: chosen for you.' }),
+        .meta({
+          description:
+            'The moment that the poster shows, within the video; null: chosen for you. It counts when the video is encoded.',
+        }),
     }),
     response: { status: 200, body: video, description: 'The video as it is now.' },
   },
