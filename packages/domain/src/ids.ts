@@ -18,8 +18,7 @@ export type IdPrefix =
   | 'hld'
   | 'job'
   | 'tsk'
-  | 'aud'
-  | 'req';
+  | 'aud';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const length = 22;

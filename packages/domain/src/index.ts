@@ -1,4 +1,5 @@
 export * from './ids.ts';
+export { createRequestIds } from './request-ids.ts';
 export { type KeySet, KeySetError, keySetText, parseKeySet } from './keys.ts';
 export { isOriginOf, originOfReferer } from './origin.ts';
 export { isExpired, type PlaybackClaims, signPlaybackToken, verifyPlaybackToken } from './playback-token.ts';

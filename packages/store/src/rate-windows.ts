@@ -6,77 +6,163 @@ export interface RateHit {
   bucket: string;
   /** Who counts as one client. */
   client: string;
-  /** Start of the window. */
+  /** Start of the window, the same for all buckets. */
   startsAt: Date;
+  /** How many requests the window has room for. */
+  most: number;
 }
 
 export interface RateWindows {
-  /** Counts a request; resolves with how many there are now in its window, this one included, over all replicas. */
-  hit(hit: RateHit): Promise<number>;
+  /**
+   * Counts a request; gives how many there are now in its window, this one included, over all replicas. Far below the
+   * limit the answer is there at once, and the record hears of the request a moment later; else it is asked first.
+   */
+  hit(hit: RateHit): number | Promise<number>;
+  /** Tells the record what it has not heard. */
+  close(): Promise<void>;
 }
 
-interface Waiting extends RateHit {
-  resolve(count: number): void;
-  reject(error: unknown): void;
+interface Window {
+  /** Over all replicas, when the record last said so. */
+  counted: number;
+  /** When that was. */
+  heardAt: number;
+  /** Requests let through since. */
+  since: number;
+}
+
+/** What the record is to hear of one window. */
+interface News {
+  hit: RateHit;
+  /** Requests let through already. */
+  passed: number;
+  /** Requests that wait for their count. */
+  waiting: { resolve: (count: number) => void; reject: (error: unknown) => void }[];
 }
 
 /**
- * Counts in the record, exactly, with one statement at a time: what comes while one is under way goes into the next,
- * so that a flood costs few statements and a lone request one.
+ * Up to this part of a limit requests are let through at once, if the limit is not lower than this and what the record
+ * said is not older: who would pass the limit before a replica hears of it would have to send the other 900 requests
+ * in a second, and gains what that replica lets through until it tells (`tellEveryMs`).
  */
-export function createRateWindows(db: Queryable): RateWindows {
-  let waiting: Waiting[] = [];
-  let busy = false;
+const farBelow = 1 / 4;
+const lowestLimit = 1_000;
+const freshMs = 1_000;
+/** How long the record may not hear of a request, in milliseconds. */
+const tellEveryMs = 50;
+/** Windows that are remembered; of others the record is asked each time. */
+const mostWindows = 50_000;
+
+const isFarBelow = ({ counted, heardAt, since }: Window, most: number): boolean =>
+  most >= lowestLimit && counted + since + 1 <= most * farBelow && performance.now() - heardAt < freshMs;
+
+/**
+ * Counts in the record, with one statement at a time: what comes while one is under way goes into the next, so that a
+ * flood costs few statements.
+ * @param onLost requests that were let through and could not be counted
+ */
+export function createRateWindows(
+  db: Queryable,
+  onLost: (passed: number, error: unknown) => void,
+): RateWindows {
+  const windows = new Map<string, Window>();
+  let news = new Map<string, News>();
+  let telling: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  let startsAt = 0;
 
   const run = async (): Promise<void> => {
-    busy = true;
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      await countBatch(db, batch);
-    }
-    busy = false;
+    do {
+      clearTimeout(timer);
+      timer = undefined;
+      const told = news;
+      news = new Map();
+      await countNews(db, told).then(
+        (counts) => {
+          settle(told, counts);
+        },
+        (error: unknown) => {
+          for (const [key, { passed, waiting }] of told) {
+            windows.delete(key);
+            if (passed > 0) onLost(passed, error);
+            for (const { reject } of waiting) reject(error);
+          }
+        },
+      );
+    } while ([...news.values()].some(({ waiting }) => waiting.length > 0));
+    telling = null;
   };
+  const tell = (): Promise<void> => {
+    if (news.size > 0) telling ??= run();
+    return telling ?? Promise.resolve();
+  };
+
+  /** Remembers what the record said, then tells those who wait: their next request knows it. */
+  const settle = (told: ReadonlyMap<string, News>, counts: ReadonlyMap<string, number>): void => {
+    const heardAt = performance.now();
+    for (const [key, counted] of counts) {
+      const { waiting = [] } = told.get(key) ?? {};
+      if (windows.size < mostWindows || windows.has(key)) {
+        windows.set(key, { counted, heardAt, since: news.get(key)?.passed ?? 0 });
+      }
+      for (const [index, { resolve }] of waiting.entries()) resolve(counted - waiting.length + index + 1);
+    }
+  };
+
+  const newsOf = (key: string, hit: RateHit): News => {
+    const known = news.get(key);
+    if (known !== undefined) return known;
+    const first = { hit, passed: 0, waiting: [] };
+    news.set(key, first);
+    return first;
+  };
+
   return {
-    hit: (hit) =>
-      new Promise((resolve, reject) => {
-        waiting.push({ ...hit, resolve, reject });
-        if (!busy) void run();
-      }),
+    hit: (hit) => {
+      if (hit.startsAt.getTime() !== startsAt) {
+        startsAt = hit.startsAt.getTime();
+        windows.clear();
+      }
+      const key = keyOf(hit);
+      const window = windows.get(key);
+      if (window !== undefined && isFarBelow(window, hit.most)) {
+        window.since++;
+        newsOf(key, hit).passed++;
+        timer ??= setTimeout(() => void tell(), tellEveryMs).unref();
+        return window.counted + window.since;
+      }
+      return new Promise((resolve, reject) => {
+        newsOf(key, hit).waiting.push({ resolve, reject });
+        void tell();
+      });
+    },
+    close: async () => {
+      await tell();
+      await tell();
+      clearTimeout(timer);
+    },
   };
 }
 
-/** Settles every hit of the batch; never rejects. */
-async function countBatch(db: Queryable, batch: readonly Waiting[]): Promise<void> {
-  const windows = new Map<string, Waiting[]>();
-  for (const hit of batch) {
-    const key = keyOf(hit);
-    windows.set(key, [...(windows.get(key) ?? []), hit]);
-  }
-  // One order for all replicas: two batches never wait for each other's rows.
-  const sorted = [...windows].sort(([a], [b]) => (a < b ? -1 : 1));
-  const firsts = sorted.flatMap(([, [first]]) => (first === undefined ? [] : [first]));
-  try {
-    const { rows } = await db.query<RateHit & { hits: number }>(
-      `insert into rate_windows as w (bucket, client, starts_at, hits)
-       select * from unnest($1::text[], $2::text[], $3::timestamptz[], $4::integer[])
-       on conflict (bucket, client, starts_at) do update set hits = w.hits + excluded.hits
-       returning bucket, client, starts_at as "startsAt", hits`,
-      [
-        firsts.map(({ bucket }) => bucket),
-        firsts.map(({ client }) => client),
-        firsts.map(({ startsAt }) => startsAt),
-        sorted.map(([, hits]) => hits.length),
-      ],
-      'rate-hit',
-    );
-    for (const row of rows) {
-      const hits = windows.get(keyOf(row)) ?? [];
-      for (const [index, hit] of hits.entries()) hit.resolve(row.hits - hits.length + index + 1);
-    }
-  } catch (error) {
-    for (const hit of batch) hit.reject(error);
-  }
+/** Adds the news to the record; resolves with what each of these windows now counts. */
+async function countNews(db: Queryable, news: ReadonlyMap<string, News>): Promise<Map<string, number>> {
+  // One order for all replicas: two statements never wait for each other's rows.
+  const sorted = [...news].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
+  const { rows } = await db.query<Omit<RateHit, 'most'> & { hits: number }>(
+    `insert into rate_windows as w (bucket, client, starts_at, hits)
+     select * from unnest($1::text[], $2::text[], $3::timestamptz[], $4::integer[])
+     on conflict (bucket, client, starts_at) do update set hits = w.hits + excluded.hits
+     returning bucket, client, starts_at as "startsAt", hits`,
+    [
+      sorted.map(({ hit }) => hit.bucket),
+      sorted.map(({ hit }) => hit.client),
+      sorted.map(({ hit }) => hit.startsAt),
+      sorted.map(({ passed, waiting }) => passed + waiting.length),
+    ],
+    'rate-hit',
+  );
+  return new Map(rows.map((row) => [keyOf(row), row.hits]));
 }
 
-const keyOf = ({ bucket, client, startsAt }: RateHit): string => `${bucket} ${startsAt.getTime()} ${client}`;
+const keyOf = ({ bucket, client, startsAt }: Omit<RateHit, 'most'>): string =>
+  `${bucket} ${startsAt.getTime()} ${client}`;

@@ -20,32 +20,43 @@ const limitsOf = (config: ApiConfig): readonly Limit[] => [
   { bucket: 'demo', prefix: '/v1/demo/playback', most: config.DEMO_RATE_PER_MINUTE },
 ];
 
+export interface RateLimit {
+  /** @throws ProblemError `rate_limited` */
+  limit: (request: IncomingMessage, path: string) => Promise<void>;
+  /** Tells the record of the last requests. */
+  close(): Promise<void>;
+}
+
 /**
  * Counts a client's requests in fixed windows of a minute, over all replicas (contract "Limits"). Whatever keeps
  * the record from counting lets requests through: the limit protects the service, it does not guard secrets.
  */
-export function createRateLimit({
-  config,
-  store,
-  clock,
-  logger,
-  metrics,
-}: ApiDeps): (request: IncomingMessage, path: string) => Promise<void> {
-  const windows = createRateWindows(store);
+export function createRateLimit({ config, store, clock, logger, metrics }: ApiDeps): RateLimit {
   const limits = limitsOf(config);
   const refused = metrics.counter('millrace_rate_limited_total', 'Requests over a limit.', ['bucket']);
   const uncounted = metrics.counter('millrace_rate_uncounted_total', 'Requests that could not be counted.');
-  return async (request, path) => {
+  const windows = createRateWindows(store, (passed, error) => {
+    uncounted.inc({}, passed);
+    logger.warn({ err: error, passed }, 'requests not counted');
+  });
+  /** Of the present window. */
+  let startsAt = new Date(0);
+  const limit = async (request: IncomingMessage, path: string): Promise<void> => {
     const now = clock.now().getTime();
-    const startsAt = new Date(now - (now % windowMs));
+    if (now < startsAt.getTime() || now >= startsAt.getTime() + windowMs)
+      startsAt = new Date(now - (now % windowMs));
     const client = clientOf(request, config.TRUSTED_PROXIES);
     for (const { bucket, prefix, most } of limits) {
       if (!path.startsWith(prefix)) continue;
-      const count = await windows.hit({ bucket, client, startsAt }).catch((error: unknown) => {
-        uncounted.inc();
-        logger.warn({ err: error, bucket }, 'request not counted');
-        return 0;
-      });
+      const hit = windows.hit({ bucket, client, startsAt, most });
+      const count =
+        typeof hit === 'number'
+          ? hit
+          : await hit.catch((error: unknown) => {
+              uncounted.inc();
+              logger.warn({ err: error, bucket }, 'request not counted');
+              return 0;
+            });
       if (count <= most) continue;
       refused.inc({ bucket });
       const retryAfter = Math.ceil((startsAt.getTime() + windowMs - now) / 1000);
@@ -55,6 +66,7 @@ export function createRateLimit({
       });
     }
   };
+  return { limit, close: () => windows.close() };
 }
 
 function clientOf({ headers, socket }: IncomingMessage, trustedProxies: number): string {

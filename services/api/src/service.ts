@@ -1,5 +1,5 @@
 import { isInternal, ProblemError, type RouteDefinition, routes } from '@millrace/contract';
-import { newId } from '@millrace/domain';
+import { createRequestIds } from '@millrace/domain';
 import { ObjectStoreError } from '@millrace/objects';
 import {
   createHttpApp,
@@ -17,7 +17,7 @@ import { type ApiDeps } from './deps.ts';
 import { docsAssets } from './docs/handlers.ts';
 import { problemPage } from './docs/pages.ts';
 import { apiHandlers } from './handlers.ts';
-import { createRateLimit } from './rate-limit.ts';
+import { createRateLimit, type RateLimit } from './rate-limit.ts';
 
 export interface Api extends Service {
   /** Where customers' routes listen, `http://host:port`, once started. */
@@ -26,16 +26,16 @@ export interface Api extends Service {
   readonly internalListening: string;
 }
 
-const newRequestId = (): string => newId('req');
-
 /** The REST API: stateless; customers' routes on one port, the team's and the services' own on another. */
 export function createApi(deps: ApiDeps): Api {
   const { config, logger } = deps;
+  const rate = createRateLimit(deps);
+  const newRequestId = createRequestIds();
   const handlers = apiHandlers({ ...deps, txt: createTxtLookup({ servers: config.DNS_SERVERS }) });
   const serve = (where: { host: string; port: number }, internal: boolean, guard: Guard): HttpServer =>
     createHttpServer({
       ...where,
-      handler: createApp(deps, handlers, internal, guard),
+      handler: createApp({ ...deps, handlers, guard, newRequestId }, internal ? null : rate),
       docsUrl: config.DOCS_URL,
       newRequestId,
       logger,
@@ -75,6 +75,7 @@ export function createApi(deps: ApiDeps): Api {
     async stop() {
       stopping = true;
       await Promise.all([servers.customer.close(), servers.internal.close()]);
+      await rate.close();
     },
     health: () => {
       const ready = listening !== null && !stopping;
@@ -83,8 +84,13 @@ export function createApi(deps: ApiDeps): Api {
   };
 }
 
-function createApp(deps: ApiDeps, handlers: ApiHandlers, internal: boolean, guard: Guard) {
-  const { config, logger, metrics, checkAnswers = false, site } = deps;
+/** @param rate null: for the internal port, which has routes of its own and no limits */
+function createApp(
+  deps: ApiDeps & { handlers: ApiHandlers; guard: Guard; newRequestId: () => string },
+  rate: RateLimit | null,
+) {
+  const internal = rate === null;
+  const { config, handlers, guard, newRequestId, logger, metrics, checkAnswers = false, site } = deps;
   const table = Object.entries(routes as Record<string, RouteDefinition>);
   return createHttpApp({
     routes: Object.fromEntries(table.filter(([, route]) => isInternal(route) === internal)),
@@ -93,7 +99,7 @@ function createApp(deps: ApiDeps, handlers: ApiHandlers, internal: boolean, guar
     translateError,
     cors: { dashboardOrigins: config.DASHBOARD_HOSTS.map((host) => `https://${host}`) },
     docsUrl: config.DOCS_URL,
-    ...(internal ? {} : { assets: docsAssets, limitRate: createRateLimit(deps), errorPage: problemPage }),
+    ...(internal ? {} : { assets: docsAssets, limitRate: rate.limit, errorPage: problemPage }),
     ...(internal || site === undefined ? {} : { site }),
     trustedCallers: internal,
     newRequestId,

@@ -1,4 +1,5 @@
 import { type Bus } from '@millrace/bus';
+import { createRequestIds } from '@millrace/domain';
 import { type ObjectStore } from '@millrace/objects';
 import {
   type Clock,
@@ -18,7 +19,6 @@ import { createEmbed } from './embed/embed.ts';
 import { SendBudget } from './http/exchange.ts';
 import { createListener } from './http/listener.ts';
 import { createRefusals } from './http/refusals.ts';
-import { createRequestIds } from './http/request-ids.ts';
 import { Playback } from './playback.ts';
 import { createPlaybackStates, type PlaybackStates } from './state/playback-states.ts';
 import { createRecordClient } from './state/record-client.ts';

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
@@ -19,7 +19,7 @@ const networkGroups = 4;
  * be read stands for itself.
  */
 export function clientNetwork(address: string): string {
-  if (isIP(address) === 0) return address;
+  if (isIPv4(address) || isIP(address) === 0) return address;
   const parsed = ipaddr.process(address);
   if (parsed instanceof ipaddr.IPv4) return parsed.toString();
   const network = parsed.parts.slice(0, networkGroups).map((part) => part.toString(16));

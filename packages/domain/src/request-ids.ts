@@ -1,5 +1,5 @@
-import { base62 } from '@millrace/domain';
 import { randomBytes } from 'node:crypto';
+import { base62 } from './ids.ts';
 
 /**
  * Request ids in the form of the others (`req_` and 22 characters), unique by a random part for this process
