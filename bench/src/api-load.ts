@@ -35,7 +35,7 @@ function ask(port: number, next: () => number | null, targets: readonly BenchTar
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1').setNoDelay(true).on('error', reject);
     let target: BenchTarget | undefined;
-    let came = Buffer.alloc(0);
+    let came: Buffer = Buffer.alloc(0);
     const sendNext = (): void => {
       const n = next();
       target = n === null ? undefined : targets[n % targets.length];

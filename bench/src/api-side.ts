@@ -18,7 +18,10 @@ export async function startSide(name: string, script: string, connectionString: 
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     execArgv: process.env['BENCH_API_PROFILE'] === name ? ['--cpu-prof'] : [],
   });
-  const [port] = (await once(child, 'message')) as [number];
+  const [port] = await Promise.race([
+    once(child, 'message') as Promise<[number]>,
+    once(child, 'exit').then(() => Promise.reject(new Error(`${name} did not start`))),
+  ]);
   return {
     name,
     port,

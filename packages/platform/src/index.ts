@@ -26,7 +26,8 @@ export {
   type SpanSettings,
   type TraceHeaders,
 } from './trace.ts';
-export { createHttpApp, type HttpAppOptions, type Site } from './http/app.ts';
+export { createHttpApp } from './http/app.ts';
+export { type HttpAppOptions, type Site } from './http/app-options.ts';
 export {
   type Admission,
   type Call,

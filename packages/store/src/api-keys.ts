@@ -1,9 +1,7 @@
 import { type ApiKey, type ApiKeyScope, fieldProblem, ProblemError } from '@millrace/contract';
 import { newApiKey } from '@millrace/domain';
-import { phoneBannedColumn } from './bans.ts';
 import { type Queryable, type Transaction } from './db.ts';
-import { count, type Plan, planColumns, type PlanColumns, planOf, joinPlan } from './plans.ts';
-import { type ProjectRow } from './projects.ts';
+import { count } from './plans.ts';
 
 export interface ApiKeyRow {
   id: string;
@@ -98,60 +96,6 @@ export async function revokeApiKey(
     [input.keyId, input.projectId, input.now],
   );
   if (rowCount === 0) throw new ProblemError('not_found');
-}
-
-/** A key with all that a request needs to know of its project and account. */
-export interface KeyHolder {
-  keyId: string;
-  scope: ApiKeyScope;
-  secretHash: Buffer;
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-  lastUsedAt: Date | null;
-  project: ProjectRow;
-  plan: Plan;
-  bannedAt: Date | null;
-  /** The number that the account has verified is banned. */
-  phoneBanned: boolean;
-}
-
-interface KeyHolderColumns extends PlanColumns, Omit<KeyHolder, 'project' | 'plan'> {
-  projectId: string;
-  accountId: string;
-  projectName: string;
-  branding: ProjectRow['branding'];
-  projectCreatedAt: Date;
-}
-
-/** Who holds a key, in one look-up; null when the key or its project is gone. The caller compares the secret. */
-export async function findKeyHolder(db: Queryable, keyId: string): Promise<KeyHolder | null> {
-  const { rows } = await db.query<KeyHolderColumns>(
-    `select k.id as "keyId", k.scope, k.secret_hash as "secretHash", k.expires_at as "expiresAt",
-       k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", p.id as "projectId",
-       p.account_id as "accountId", p.name as "projectName", p.branding, p.created_at as "projectCreatedAt",
-       a.banned_at as "bannedAt", ${phoneBannedColumn}, ${planColumns}
-     from api_keys k
-     join projects p on p.id = k.project_id and p.deleted_at is null
-     join accounts a on a.id = p.account_id
-     ${joinPlan}
-     where k.id = $1`,
-    [keyId],
-    'key-holder',
-  );
-  const row = rows[0];
-  if (row === undefined) return null;
-  const { keyId: id, scope, secretHash, expiresAt, revokedAt, lastUsedAt, bannedAt, phoneBanned } = row;
-  return {
-    ...{ keyId: id, scope, secretHash, expiresAt, revokedAt, lastUsedAt, bannedAt, phoneBanned },
-    project: {
-      id: row.projectId,
-      accountId: row.accountId,
-      name: row.projectName,
-      branding: row.branding,
-      createdAt: row.projectCreatedAt,
-    },
-    plan: planOf(row),
-  };
 }
 
 /** Notes that a key was used; never moves backwards. */

@@ -46,6 +46,7 @@ export {
   setCaptions,
 } from './captions.ts';
 export * from './videos.ts';
+export { findKeyHolder, findKeyHolderOfVideo, type KeyHolder } from './key-holders.ts';
 export * from './video-moves.ts';
 export { acquireLease, releaseLease } from './leases.ts';
 export { listen, type Listener } from './listener.ts';
@@ -102,8 +103,6 @@ export {
   apiKeyResource,
   type ApiKeyRow,
   createApiKey,
-  findKeyHolder,
-  type KeyHolder,
   listApiKeys,
   revokeApiKey,
   touchApiKey,

@@ -38,12 +38,22 @@ export interface VideoRow {
   maxQuality: Quality;
 }
 
+/** What customers see of it is made of these. */
+export type VideoView = Pick<
+  VideoRow,
+  | ('id' | 'projectId' | 'title' | 'status' | 'sizeBytes' | 'durationMs' | 'qualities' | 'maxQuality')
+  | ('failureCode' | 'failureMessage' | 'createdAt' | 'updatedAt' | 'readyAt')
+>;
+
+/** Columns of a `VideoView` but for its ids and the plan's quality; for `from videos v`. */
+export const videoViewColumns = `v.title, v.status, v.size_bytes as "sizeBytes", v.duration_ms as "durationMs",
+  v.qualities, v.failure_code as "failureCode", v.failure_message as "failureMessage", v.created_at as "createdAt",
+  v.updated_at as "updatedAt", v.ready_at as "readyAt"`;
+
 /** Columns of a `VideoRow`; for `from videos v join accounts a … join plans p …`. */
-const columns = `v.id, v.project_id as "projectId", v.account_id as "accountId", v.title, v.status, v.version,
-  v.size_bytes as "sizeBytes", v.duration_ms as "durationMs", v.qualities, v.failure_code as "failureCode",
-  v.failure_message as "failureMessage", v.poster_at_seconds as "posterAtSeconds", v.source_key as "sourceKey",
-  v.current_job_id as "currentJobId", v.index_key as "indexKey", v.created_at as "createdAt",
-  v.updated_at as "updatedAt", v.ready_at as "readyAt", v.deleted_at as "deletedAt", p.max_quality as "maxQuality"`;
+const columns = `v.id, v.project_id as "projectId", v.account_id as "accountId", ${videoViewColumns}, v.version,
+  v.poster_at_seconds as "posterAtSeconds", v.source_key as "sourceKey", v.current_job_id as "currentJobId",
+  v.index_key as "indexKey", v.deleted_at as "deletedAt", p.max_quality as "maxQuality"`;
 
 /** `canceled` accounts have the free plan's limits (contract ACC-103). */
 const from = `from videos v
@@ -55,7 +65,7 @@ export const risingUpdatedAt = `greatest(date_trunc('milliseconds', clock_timest
   updated_at + interval '1 millisecond')`;
 
 /** The Video resource as customers see it (contract "Video"). */
-export function videoResource(row: VideoRow): Video {
+export function videoResource(row: VideoView): Video {
   return {
     id: row.id,
     projectId: row.projectId,

@@ -1,7 +1,7 @@
 import { type ApiKeyScope, type OperationId, type RouteDefinition, type Routes } from '@millrace/contract';
 import { type UploadClaims } from '@millrace/domain';
 import { type Handler } from '@millrace/platform';
-import { type Plan, type ProjectRow } from '@millrace/store';
+import { type Plan, type ProjectRow, type VideoView } from '@millrace/store';
 
 interface KeyCaller {
   kind: 'key';
@@ -35,6 +35,11 @@ export interface ProjectContext {
   /** Whose limits the account has now. */
   plan: Plan;
 }
+/** Of a call on a route that `finds` its video: null when the project has no such one. */
+export interface VideoContext {
+  caller: CustomerCaller;
+  video: VideoView | null;
+}
 /** Of a call on a route of the account. */
 export interface AccountContext {
   caller: SessionCaller;
@@ -42,13 +47,15 @@ export interface AccountContext {
 }
 
 /** What the guard adds to a call, by the route. */
-type ContextOf<R extends RouteDefinition> = R['path'] extends `/v1/projects/{projectId}${string}`
-  ? ProjectContext
-  : R['auth'] extends readonly ['session']
-    ? AccountContext
-    : R['auth'] extends readonly ['admin']
-      ? { caller: AdminCaller }
-      : unknown;
+type ContextOf<R extends RouteDefinition> = R extends { finds: 'video' }
+  ? VideoContext
+  : R['path'] extends `/v1/projects/{projectId}${string}`
+    ? ProjectContext
+    : R['auth'] extends readonly ['session']
+      ? AccountContext
+      : R['auth'] extends readonly ['admin']
+        ? { caller: AdminCaller }
+        : unknown;
 
 /** The handler of every route, by operation id. */
 export type ApiHandlers = { [K in OperationId]: Handler<Routes[K], ContextOf<Routes[K]>> };

@@ -26,6 +26,13 @@ export interface RouteDefinition {
   /** The least scope of a key that may call it; `full` unless told. */
   keyScope?: 'playback' | 'full';
   cors?: CorsPolicy;
+  /**
+   * Asked so often that it is found ahead of the router. Its handler answers from what the guard found and waits for
+   * nothing: it gets no `signal`.
+   */
+  hot?: boolean;
+  /** Asked so often that its video is found in the look-up that finds its caller. */
+  finds?: 'video';
   /** Query parameters; unknown ones are ignored. */
   query?: z.ZodObject;
   /** JSON body; unknown fields are refused. */

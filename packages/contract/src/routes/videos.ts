@@ -14,6 +14,8 @@ export const videoRoutes = defineRoutes({
     auth: ['key', 'session'],
     keyScope: 'playback',
     cors: 'dashboard',
+    hot: true,
+    finds: 'video',
     response: { status: 200, body: video, description: 'The video.' },
   },
   listVideos: {
@@ -46,15 +48,10 @@ export const videoRoutes = defineRoutes({
     cors: 'dashboard',
     body: z.strictObject({
       title: text({ max: 200 }).optional(),
-      posterAtSeconds: z
-        .number()
-        .min(0)
-        .nullable()
-        .optional()
-        .meta({
-          description:
-            'The moment that the poster shows, within the video; null: chosen for you. It counts when the video is encoded.',
-        }),
+      posterAtSeconds: z.number().min(0).nullable().optional().meta({
+        description:
+          'The moment that the poster shows, within the video; null: chosen for you. It counts when the video is encoded.',
+      }),
     }),
     response: { status: 200, body: video, description: 'The video as it is now.' },
   },

@@ -19,6 +19,17 @@ const routes = defineRoutes({
     query: z.object({ limit: z.string().regex(/^\d+$/).optional(), q: text({ max: 5 }).optional() }),
     response: { status: 200, body: z.object({ seen: z.unknown() }), description: '' },
   },
+  getHot: {
+    method: 'get',
+    path: '/v1/projects/{projectId}/videos/{videoId}',
+    summary: '',
+    tag: '',
+    auth: ['key'],
+    cors: 'dashboard',
+    hot: true,
+    query: z.object({ limit: z.string().regex(/^\d+$/).optional() }),
+    response: { status: 200, body: z.object({ seen: z.unknown() }), description: '' },
+  },
   createThing: {
     method: 'post',
     path: '/v1/projects/{projectId}/things',
@@ -73,6 +84,7 @@ beforeAll(async () => {
     handlers: {
       getThing: seen,
       createThing: seen,
+      getHot: (call: Call<typeof routes.getHot>) => handle(call as never),
       deleteThing: () => Promise.resolve(undefined),
       getOpen: () => Promise.resolve({ ok: true }),
     },
@@ -488,6 +500,59 @@ describe('failures', () => {
     await expect(asked).rejects.toThrow('abort');
     await waitFor(() => signal.aborted);
     await waitFor(() => log.lines.some((line) => line.fields['status'] === 499));
+  });
+});
+
+describe('a route that is found ahead of the router', () => {
+  const hot = '/v1/projects/prj_1/videos/vid_2';
+
+  it('is served like any other', async () => {
+    const answer = await ask(`${hot}?limit=3`, { headers: { origin: 'https://app.example.com' } });
+    expect(answer.status).toBe(200);
+    const params = { projectId: 'prj_1', videoId: 'vid_2' };
+    expect(answer.body).toEqual({ seen: { query: { limit: '3' }, params } });
+    expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('access-control-allow-origin')).toBe('https://app.example.com');
+    expect(guarded).toEqual([`GET ${routes.getHot.path} ${JSON.stringify(params)}`]);
+    const head = await ask(hot, { method: 'HEAD' });
+    expect([head.status, head.body]).toEqual([200, null]);
+  });
+
+  it.each([
+    [`${hot}?limit=x`, 400, 'invalid_request'],
+    ['/v1/projects/prj_1/videos/prj_2', 404, 'not_found'],
+    ['/v1/projects/prj_1/videos/vid-2', 404, 'not_found'],
+    [`${hot}/`, 404, 'not_found'],
+    [`${hot}/more`, 404, 'not_found'],
+    [`/x${hot}`, 404, 'not_found'],
+  ])('%s is %d %s', async (path, status, code) => {
+    expectProblem(await ask(path), status, code);
+  });
+
+  it('is found by the router under an encoded id, and not at all by other methods', async () => {
+    expect((await ask('/v1/projects/prj_1/videos/vid_%32')).body).toMatchObject({
+      seen: { params: { videoId: 'vid_2' } },
+    });
+    expectProblem(await ask(hot, { method: 'DELETE' }), 404, 'not_found');
+    expect(await exchangeTarget(`${hot}?limit=%`)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
+  it('fails like any other, whether its handler throws or rejects', async () => {
+    refuse = new ProblemError('insufficient_scope');
+    expectProblem(await ask(hot), 403, 'insufficient_scope');
+    refuse = null;
+    for (const failing of [
+      () => Promise.reject(new Error('secret')),
+      () => {
+        throw new Error('secret');
+      },
+    ]) {
+      handle = failing;
+      expectProblem(await ask(hot), 500, 'internal_error');
+    }
+    handle = () => Promise.reject(new PortDownError('secret'));
+    expectProblem(await ask(hot), 503, 'service_unavailable');
   });
 });
 

@@ -27,7 +27,7 @@ export interface Call<R extends RouteDefinition> {
   /** Carries the request id. */
   log: Logger;
   /** Aborts when the client is gone or the request took too long. */
-  signal: AbortSignal;
+  signal: R extends { hot: true } ? undefined : AbortSignal;
   /** Sets a header of the answer; several values become several headers. */
   setHeader: (name: string, value: string | readonly string[]) => void;
 }

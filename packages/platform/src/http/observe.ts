@@ -1,6 +1,6 @@
-import { type Request, type Response } from 'express';
 import { type Logger } from '../logger.ts';
 import { type Metrics } from '../metrics.ts';
+import { type RequestState } from './request-state.ts';
 
 /** In seconds: from a look-up by key to a verification that waits for DNS. */
 const buckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -9,9 +9,7 @@ const buckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
  * Rate, errors and duration of requests by route pattern, and one log line each. Neither holds the address as it
  * was sent: it may carry a token.
  */
-export function observeRequests(
-  metrics: Metrics,
-): (request: Request, response: Response, log: Logger) => void {
+export function observeRequests(metrics: Metrics, logger: Logger): (state: RequestState) => void {
   const labelNames = ['route', 'method', 'status'];
   const total = metrics.counter('millrace_http_requests_total', 'Requests answered.', labelNames);
   const duration = metrics.histogram(
@@ -20,17 +18,17 @@ export function observeRequests(
     buckets,
     labelNames,
   );
-  return (request, response, log) => {
+  return (state) => {
+    const { request, response, requestId } = state;
     const startedAt = performance.now();
     response.once('close', () => {
       const seconds = (performance.now() - startedAt) / 1000;
-      const route = (response.locals['route'] as string | undefined) ?? 'unmatched';
       // 499, as nginx counts them: the client left before its answer.
       const status = response.writableFinished ? response.statusCode : 499;
-      const labels = { route, method: knownMethod(request.method), status };
+      const labels = { route: state.route ?? 'unmatched', method: knownMethod(request.method ?? ''), status };
       total.inc(labels);
       duration.observe(seconds, labels);
-      log.info({ ...labels, ms: Math.round(seconds * 1000), params: request.params }, 'request');
+      logger.info({ requestId, ...labels, ms: Math.round(seconds * 1000), params: state.params }, 'request');
     });
   };
 }

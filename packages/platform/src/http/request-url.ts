@@ -10,7 +10,7 @@ export function parseTarget(target: string): { path: string; query: Record<strin
   const search = mark < 0 ? '' : target.slice(mark + 1);
   check(path, 'path');
   check(search, 'query');
-  return { path, query: parseQuery(search) };
+  return { path, query: search === '' ? {} : parseQuery(search) };
 }
 
 function check(text: string, where: string): void {

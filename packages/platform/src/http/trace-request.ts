@@ -1,5 +1,5 @@
-import { type Request, type Response } from 'express';
 import { inServerSpan, markFailed } from '../trace.ts';
+import { type RequestState } from './request-state.ts';
 
 /** What a request's span is named by and what else is decided about it before it begins. */
 export interface TracedRoute {
@@ -12,11 +12,11 @@ export interface TracedRoute {
 /** Answers a request inside a span that ends with its answer. */
 export function traceRequest(
   { operationId, path, trusted }: TracedRoute,
-  { request, response }: { request: Request; response: Response },
+  { request, response }: Pick<RequestState, 'request' | 'response'>,
   work: () => Promise<void>,
 ): Promise<void> {
   const attributes = {
-    'http.request.method': request.method,
+    'http.request.method': request.method ?? '',
     'http.route': path,
     'millrace.operation': operationId,
   };
@@ -25,7 +25,7 @@ export function traceRequest(
     ...(typeof traceparent === 'string' ? { traceparent } : {}),
     ...(typeof tracestate === 'string' ? { tracestate } : {}),
   };
-  const name = `${request.method} ${path}`;
+  const name = `${request.method ?? ''} ${path}`;
   return inServerSpan(name, { attributes, from: trusted ? from : undefined }, (span) => {
     response.once('close', () => {
       const status = response.writableFinished ? response.statusCode : 499;

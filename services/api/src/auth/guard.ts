@@ -3,14 +3,16 @@ import { isOriginOf, matchesHash, parseApiKey } from '@millrace/domain';
 import { type Admission, type Guard, type GuardedRequest } from '@millrace/platform';
 import {
   findKeyHolder,
+  findKeyHolderOfVideo,
   findProject,
   findSessionHolder,
+  findVideo,
   type KeyHolder,
   type SessionHolder,
   touchApiKey,
   touchSession,
 } from '@millrace/store';
-import { type AccountContext, type ProjectContext } from '../calls.ts';
+import { type AccountContext, type ProjectContext, type VideoContext } from '../calls.ts';
 import { type ApiDeps } from '../deps.ts';
 import { refuseBanned } from './bans.ts';
 import { bearerOf, cookieOf, sessionCookie } from './credentials.ts';
@@ -43,35 +45,43 @@ async function admitKey(
   request: GuardedRequest,
   bearer: string,
 ): Promise<Admission> {
-  const holder = await keyHolderOf(deps, bearer);
+  const { holder, ...found } = await keyHolderOf(deps, route, request, bearer);
   // A playback-only key hears 403 wherever it may not go; a full one is no credential for a session's route.
   if (!route.auth.includes('key') && holder.scope === 'full') throw unauthorized();
   refuseBanned(holder);
   const projectId = request.params['projectId'];
-  if (projectId !== undefined && projectId !== holder.project.id) throw new ProblemError('not_found');
+  if (projectId !== undefined && projectId !== holder.projectId) throw new ProblemError('not_found');
   const allowed = route.auth.includes('key') && (holder.scope === 'full' || route.keyScope === 'playback');
   if (!allowed) throw new ProblemError('insufficient_scope');
   const now = deps.clock.now();
   if (isStale(holder.lastUsedAt, now)) {
     inBackground(request, 'key use not noted', touchApiKey(deps.store, holder.keyId, now));
   }
-  const { keyId, scope, project, plan } = holder;
-  const context: ProjectContext = {
-    caller: { kind: 'key', keyId, scope, accountId: project.accountId },
-    project,
-    plan,
-  };
+  const { keyId, scope, accountId } = holder;
+  const caller = { kind: 'key', keyId, scope, accountId } as const;
+  const context: ProjectContext | VideoContext = { caller, ...found };
   return { context, jsonOnly: false };
 }
 
-async function keyHolderOf({ store, clock }: GuardDeps, bearer: string): Promise<KeyHolder> {
+type FoundByKey = { holder: KeyHolder } & (Omit<ProjectContext, 'caller'> | Omit<VideoContext, 'caller'>);
+
+/** Whose key it is, and what the route needs found beside it, in one look-up. */
+async function keyHolderOf(
+  { store, clock }: GuardDeps,
+  { finds }: RouteDefinition,
+  { params }: GuardedRequest,
+  bearer: string,
+): Promise<FoundByKey> {
   const parsed = parseApiKey(bearer);
   if (parsed === null) throw unauthorized();
-  const holder = await findKeyHolder(store, parsed.id);
-  if (holder === null || !matchesHash(parsed.secret, holder.secretHash)) throw unauthorized();
-  const expired = holder.expiresAt !== null && holder.expiresAt <= clock.now();
-  if (holder.revokedAt !== null || expired) throw unauthorized();
-  return holder;
+  const found =
+    finds === 'video'
+      ? await findKeyHolderOfVideo(store, parsed.id, params['videoId'] ?? '')
+      : await findKeyHolder(store, parsed.id);
+  if (found === null || !matchesHash(parsed.secret, found.holder.secretHash)) throw unauthorized();
+  const { expiresAt, revokedAt } = found.holder;
+  if (revokedAt !== null || (expiresAt !== null && expiresAt <= clock.now())) throw unauthorized();
+  return found;
 }
 
 async function admitSession(
@@ -89,19 +99,21 @@ async function admitSession(
   if (isStale(session.lastSeenAt, now)) {
     inBackground(request, 'session use not noted', touchSession(deps.store, session, now));
   }
-  return { context: await sessionContext(deps, session, request), jsonOnly: true };
+  return { context: await sessionContext(deps, session, route, request), jsonOnly: true };
 }
 
 async function sessionContext(
   { store }: GuardDeps,
   { userId, accountId, plan }: SessionHolder,
-  request: GuardedRequest,
-): Promise<AccountContext | ProjectContext> {
+  { finds }: RouteDefinition,
+  { params }: GuardedRequest,
+): Promise<AccountContext | ProjectContext | VideoContext> {
   const caller = { kind: 'session', userId, accountId } as const;
-  const projectId = request.params['projectId'];
+  const projectId = params['projectId'];
   if (projectId === undefined) return { caller, plan };
   const project = await findProject(store, accountId, projectId);
   if (project === null) throw new ProblemError('not_found');
+  if (finds === 'video') return { caller, video: await findVideo(store, projectId, params['videoId'] ?? '') };
   return { caller, project, plan };
 }
 
