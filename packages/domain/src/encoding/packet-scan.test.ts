@@ -224,3 +224,98 @@ describe('how a source lists its packets', () => {
     expect(scan(packets).longestKeyGap).toBe(gap);
   });
 });
+
+describe('a line of a packet', () => {
+  const header = readProbeHeader(
+    JSON.stringify({
+      streams: [
+        { index: 0, codec_type: 'video', time_base: '1/1000' },
+        { index: 1, codec_type: 'audio', time_base: '1/50' },
+        { index: 2, codec_type: 'video', time_base: 'x' },
+      ],
+      format: { format_name: 'x' },
+    }),
+  );
+  const scanLines = (container: SourceContainer, ...pieces: string[]) => {
+    const scanning = createPacketScan(container, header);
+    for (const piece of pieces) scanning.write(piece);
+    return scanning.end();
+  };
+  const ticksOf = (...pieces: string[]): readonly number[] | undefined =>
+    scanLines('mp4', ...pieces).streams.get(0)?.ticks;
+
+  it.each([
+    ['cut anywhere', ['0,0,0,40,K_\n0,4', '0,40,40,_', '_\n']],
+    ['with another stream between', ['0,0,0,40,K_\n9,20,20,40,K_\n0,40,40,40,__']],
+    ['that stops short', ['0,0,0,40,K_\n0,40,40,40,__\n0,80,80,40']],
+    ['that is empty', ['\n0,0,0,40,K_\n\n0,40,40,40,__\n\n']],
+    ['without a time to be shown', ['0,N/A,0,40,K_\n0,40,40,40,__']],
+    ['without a time at all', ['0,0,0,40,K_\n0,N/A,N/A,40,__\n0,,,40,__\n0,40,40,40,__']],
+    [
+      'with a time that is none',
+      ['0,0,0,40,K_\n0,1e300,x,40,__\n0,1.5,9007199254740993,40,__\n0,40,40,40,__'],
+    ],
+  ])('is read, or left out: %s', (_what, pieces) => {
+    expect(ticksOf(...pieces)).toEqual([0, 40]);
+  });
+
+  it('has no duration where none is said', () => {
+    expect(scanLines('mp4', '0,0,0,N/A,K_').streams.get(0)).toMatchObject({ lastDuration: 0, endTick: 0 });
+  });
+
+  it('is in milliseconds where the stream does not say', () => {
+    const jumping = scanLines('mpegts', '2,0,0,40,K_\n2,40,40,40,__\n2,60000,60000,40,__');
+    expect(jumping.streams.get(2)?.ticks).toEqual([0, 40, 80]);
+  });
+
+  it('is ended by the end, and only once', () => {
+    const scanning = createPacketScan('mp4', header);
+    scanning.write('0,0,0,40,K_\n0,40,40,40,__');
+    scanning.end();
+    expect(scanning.end().streams.get(0)?.packets).toBe(2);
+  });
+
+  it.each([
+    ['nearly ten seconds ahead', '0,10039,10039,40,__', false],
+    ['more than ten', '0,10041,10041,40,__', true],
+    ['a tenth of a second back', '0,-100,-100,40,__', false],
+    ['more than a tenth', '0,-101,-101,40,__', true],
+    ['without a decoding time', '0,90000,N/A,40,__', true],
+    ['without any time', '0,N/A,N/A,40,__', false],
+  ])('leaps against the clock or not: %s', (_what, line, discontinuous) => {
+    expect(scanLines('mpegts', `0,0,0,40,K_\n${line}`).discontinuous).toBe(discontinuous);
+  });
+
+  it('moves with the clock in its own ticks', () => {
+    const lines = [
+      '0,0,0,40,K_',
+      '1,0,0,1,K_',
+      '0,90000,90000,40,__',
+      '1,4500,4500,1,K_',
+      '0,90040,90040,40,__',
+    ];
+    const { streams } = scanLines('mpegts', lines.join('\n'));
+    expect(streams.get(0)?.ticks).toEqual([0, 40, 80]);
+    // By 89.96 s, which are 4,498 of its ticks.
+    expect(streams.get(1)).toMatchObject({ firstTick: 0, endTick: 3 });
+  });
+
+  it('takes the first decoding time as it is', () => {
+    const { streams, discontinuous } = scanLines(
+      'mpegts',
+      '0,5000000,5000000,40,K_\n0,5000040,5000040,40,__',
+    );
+    expect([streams.get(0)?.firstTick, discontinuous]).toEqual([5_000_000, false]);
+  });
+
+  it('is late by what the decoder holds back, at the usual distance in the end', () => {
+    const packets: Packet[] = [0, 30, 90, 120].map((dts) => [null, dts]);
+    expect(scan(packets, { reorder: 1 })).toMatchObject({
+      ticks: [30, 90, 120, 165],
+      firstTick: 30,
+      endTick: 205,
+    });
+    expect(scan(packets.slice(0, 2), { reorder: 1 }).ticks).toEqual([30, 31]);
+    expect(scan(packets.slice(0, 3), { reorder: 3 }).ticks).toEqual([0, 30, 90]);
+  });
+});
