@@ -5,7 +5,7 @@ import { captureLogger, createTestCertificate, waitFor } from '@millrace/testing
 import kafkajs, { type Admin, type Kafka, type Producer } from 'kafkajs';
 import { missingForKafka } from '../../../../dev/kafka/jars.ts';
 import { describeWith } from '../../../../dev/real-part.ts';
-import { type Delivery } from '../bus.ts';
+import { type Delivery, type Subscription } from '../bus.ts';
 import { consume } from '../consumer.ts';
 import { replayDead } from '../dead-letters.ts';
 import { shippedTopics } from '../topics.ts';
@@ -359,6 +359,22 @@ describeWith(missingForKafka(), 'the bus on Kafka', () => {
       done.resolve(undefined);
       await waitFor(() => starts.length === 4, patience);
       expect(starts.toSorted()).toEqual([0, 1, 2, 3]);
+    });
+
+    it('keep what they have when others come, as far as each is due as much', async () => {
+      const topic = await fixture.createTopic({ partitions: 6 });
+      const join = (): Promise<Subscription> => open().subscribe('g', topic, () => Promise.resolve());
+      const shares = async (members: readonly Subscription[]): Promise<(readonly number[])[]> => {
+        const settled = (): boolean =>
+          members.every((member) => member.assigned().length === 6 / members.length) &&
+          new Set(members.flatMap((member) => [...member.assigned()])).size === 6;
+        await waitFor(settled, patience);
+        return members.map((member) => member.assigned());
+      };
+      const members = [await join(), await join()];
+      const before = await shares(members);
+      const after = await shares([...members, await join()]);
+      before.forEach((share, i) => expect(share).toEqual(expect.arrayContaining([...(after[i] ?? [])])));
     });
 
     it('go on undisturbed with the partitions that they keep when others come and go', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { waitFor } from '@millrace/testing';
 import { missingForKafka } from '../../../../dev/kafka/jars.ts';
 import { describeWith } from '../../../../dev/real-part.ts';
-import { type Bus, BusUnavailableError, type OutgoingMessage } from '../bus.ts';
+import { type Bus, BusUnavailableError, type Delivery, type OutgoingMessage } from '../bus.ts';
 import { collect, kafkaFixture, patience } from '../testing/kafka-fixture.ts';
 
 /** Two starts of a broker on a loaded machine. */
@@ -122,6 +122,23 @@ describeWith(missingForKafka(), 'the bus on Kafka, when the broker', () => {
   });
 
   describe('is behind a line that', () => {
+    it('goes dead without a word: a member counts as gone after a session, whatever still waits for an answer', async () => {
+      const bus = open({ cuttable: true, times: { requestMs: 60_000 } });
+      const handlers: Delivery[] = [];
+      await bus.publish(numbers(0, 1));
+      const subscription = await bus.subscribe('g', fixture.topic, (_message, delivery) => {
+        handlers.push(delivery);
+        return new Promise((resolve) => delivery.signal.addEventListener('abort', () => resolve()));
+      });
+      await waitFor(() => handlers.length === 1, patience);
+      const start = performance.now();
+      fixture.line.block();
+      await waitFor(() => handlers[0]?.signal.aborted, patience);
+      expect(performance.now() - start).toBeLessThan(20_000);
+      expect(subscription.assigned()).toEqual([]);
+      fixture.line.cut();
+    });
+
     it('goes dead without a word: what was connected is given up, and all goes on over new connections', async () => {
       const [bus, other] = [open({ cuttable: true }), open()];
       const { values, handle } = collect();
