@@ -196,3 +196,90 @@ describe('readProbeHeader', () => {
     },
   );
 });
+
+describe('what the probe reads of odd headers', () => {
+  it.each([
+    ['00000000: 1 2 0\n00000001: 3 4 0\n', [1, 2, 3, 4]],
+    [
+      '\n00000000:    65536       -7           0\n00000001:  -1  2  0\n00000002: 9 9 9\n',
+      [65_536, -7, -1, 2],
+    ],
+    ['00000000: 1 2 0\n', null],
+    ['00000000: 1\n00000001: 3 4\n', null],
+    ['00000000: 1 2\n00000001: 3\n', null],
+    ['', null],
+  ])('the display matrix of %j is %j', (displaymatrix, matrix) => {
+    expect(videoOf({ side_data_list: [{}, { displaymatrix }] }).matrix).toEqual(matrix);
+  });
+
+  it.each(['yuva420p', 'rgba', 'bgra', 'argb', 'abgr', 'gbrap12le', 'ya8', 'ya16le', 'ayuv64le'])(
+    '%s is see-through, by what decodes before what is declared',
+    (pix_fmt) => {
+      expect(videoOf({ pix_fmt }).alpha).toBe(true);
+      expect(videoOf({ pix_fmt }, [frame(0, { pix_fmt: 'yuv420p' })]).alpha).toBe(false);
+      expect(videoOf({ pix_fmt: 'yuv420p' }, [frame(0, { pix_fmt })]).alpha).toBe(true);
+      expect(videoOf({ pix_fmt: `x${pix_fmt}` }).alpha).toBe(false);
+    },
+  );
+
+  it('has no size, no field order and no rate where none is said', () => {
+    expect(videoOf({ width: undefined, height: undefined })).toMatchObject({
+      ...{ width: 0, height: 0, fieldOrder: 'unknown', pixelFormat: null, isDefault: false },
+      ...{ isAttachment: false, timeBase: [1, 1000], declaredRates: [], alpha: false },
+    });
+    expect(videoOf({ field_order: 'tt', disposition: { default: 1, attached_pic: 1 } })).toMatchObject({
+      ...{ fieldOrder: 'tt', isDefault: true, isAttachment: true },
+    });
+    expect(videoOf({ disposition: { default: 0, timed_thumbnails: 1 } })).toMatchObject({
+      ...{ isDefault: false, isAttachment: true },
+    });
+  });
+
+  it('takes a time base in lowest terms, and milliseconds for one that is none', () => {
+    expect(videoOf({ time_base: '1001/30000' }).timeBase).toEqual([1001, 30_000]);
+    expect(videoOf({ time_base: '2/60' }).timeBase).toEqual([1, 30]);
+    for (const time_base of ['0/1', '1/0', '', '-1/25', '1/25/1', 'x1/25']) {
+      expect(videoOf({ time_base }).timeBase).toEqual([1, 1000]);
+      expect(probe([sound(0, { time_base })]).audio[0]?.timeBase).toEqual([1, 1000]);
+    }
+  });
+
+  it('takes each colour from what decodes, else from the header', () => {
+    const declared = {
+      color_range: 'tv',
+      color_space: 'fcc',
+      color_primaries: 'film',
+      color_transfer: 'log100',
+    };
+    const names = { range: 'tv', matrix: 'fcc', primaries: 'film', transfer: 'log100' };
+    expect(videoOf(declared).colour).toEqual(names);
+    expect(videoOf({}, [frame(0, declared)]).colour).toEqual(names);
+    expect(videoOf(declared, [frame(0, { color_range: 'unknown' })]).colour).toEqual(names);
+    expect(videoOf({}).colour).toEqual({ range: null, matrix: null, primaries: null, transfer: null });
+  });
+
+  it('has nothing of sound that the header does not say', () => {
+    expect(probe([sound(0, { codec_name: undefined })]).audio[0]).toEqual({
+      ...{ index: 0, codec: null, codecTag: '', channels: 0, layout: null, sampleRate: 0 },
+      ...{ language: null, title: null, isDefault: false, isSpecial: false },
+      ...{ timeBase: [1, 1000], startSeconds: 0, times: { ...noPackets, packets: 0, ticks: [] } },
+    });
+    expect(probe([sound(0, { channel_layout: 'unknown', sample_rate: '' })]).audio[0]).toMatchObject({
+      ...{ layout: null, sampleRate: 0 },
+    });
+  });
+
+  it('takes pictures and sound for tracks, and nothing else', () => {
+    const found = probe([
+      stream(0),
+      sound(1),
+      stream(2, { codec_type: 'data' }),
+      stream(3, { codec_type: undefined }),
+    ]);
+    expect([found.video.map(({ index }) => index), found.audio.map(({ index }) => index)]).toEqual([
+      [0],
+      [1],
+    ]);
+    expect([found.container, found.discontinuous]).toEqual(['mp4', false]);
+  });
+});
