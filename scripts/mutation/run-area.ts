@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, matchesGlob, relative } from 'node:path';
 import { Stryker } from '@stryker-mutator/core';
 import { type Area } from './areas.ts';
@@ -17,6 +17,7 @@ export async function runArea(
   options: { files: readonly string[]; force: boolean },
 ): Promise<Mutant[]> {
   process.env['MILLRACE_MUTATION_AREA'] = name;
+  forgetSurvivors(join(cache, `${name}.json`));
   const wanted = options.files.length > 0 ? options.files : mutate;
   const stryker = new Stryker({
     mutate: [...wanted, ...noTests],
@@ -51,4 +52,19 @@ export async function runArea(
     const source = readFileSync(file, 'utf8');
     return results.map((result) => mutantOf(result, file, source));
   });
+}
+
+/**
+ * Lets survivors be judged anew. Stryker remembers those that are made while a file loads until the code changes,
+ * though a new test may notice them.
+ */
+function forgetSurvivors(report: string): void {
+  if (!existsSync(report)) return;
+  const known = JSON.parse(readFileSync(report, 'utf8')) as {
+    files: Record<string, { mutants: { status: string }[] }>;
+  };
+  for (const file of Object.values(known.files)) {
+    file.mutants = file.mutants.filter(({ status }) => status !== 'Survived');
+  }
+  writeFileSync(report, JSON.stringify(known));
 }
