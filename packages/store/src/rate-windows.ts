@@ -123,7 +123,7 @@ export function createRateWindows(
         startsAt = hit.startsAt.getTime();
         windows.clear();
       }
-      const key = keyOf(hit);
+      const key = keyOf({ bucket: hit.bucket, client: hit.client, startsAt });
       const window = windows.get(key);
       if (window !== undefined && isFarBelow(window, hit.most)) {
         window.since++;
@@ -148,11 +148,11 @@ export function createRateWindows(
 async function countNews(db: Queryable, news: ReadonlyMap<string, News>): Promise<Map<string, number>> {
   // One order for all replicas: two statements never wait for each other's rows.
   const sorted = [...news].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
-  const { rows } = await db.query<Omit<RateHit, 'most'> & { hits: number }>(
+  const { rows } = await db.query<{ bucket: string; client: string; startsAt: number; hits: number }>(
     `insert into rate_windows as w (bucket, client, starts_at, hits)
      select * from unnest($1::text[], $2::text[], $3::timestamptz[], $4::integer[])
      on conflict (bucket, client, starts_at) do update set hits = w.hits + excluded.hits
-     returning bucket, client, starts_at as "startsAt", hits`,
+     returning bucket, client, extract(epoch from starts_at)::float8 * 1000 as "startsAt", hits`,
     [
       sorted.map(({ hit }) => hit.bucket),
       sorted.map(({ hit }) => hit.client),
@@ -164,5 +164,6 @@ async function countNews(db: Queryable, news: ReadonlyMap<string, News>): Promis
   return new Map(rows.map((row) => [keyOf(row), row.hits]));
 }
 
-const keyOf = ({ bucket, client, startsAt }: Omit<RateHit, 'most'>): string =>
-  `${bucket} ${startsAt.getTime()} ${client}`;
+/** @param window.startsAt in milliseconds */
+const keyOf = ({ bucket, client, startsAt }: { bucket: string; client: string; startsAt: number }): string =>
+  `${bucket} ${startsAt} ${client}`;
