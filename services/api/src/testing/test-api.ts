@@ -14,6 +14,7 @@ import { type ApiConfig } from '../config.ts';
 import { type ApiDeps } from '../deps.ts';
 import { createOperator, type Operator } from '../operator.ts';
 import { createApi } from '../service.ts';
+import { assertDeclared } from './declared-refusals.ts';
 
 export const adminToken = 'admin-token-admin-token-admin-token';
 export const internalSecret = 'internal-secret-internal-secret-int';
@@ -51,7 +52,10 @@ export interface TestApi {
   /** Moves the API's clock. */
   travel(ms: number): void;
   now(): Date;
-  /** `POST /v1/projects`; paths that begin with `internal:` go to the internal port. */
+  /**
+   * `POST /v1/projects`; paths that begin with `internal:` go to the internal port.
+   * @throws Error for a refusal that the OpenAPI document does not list (contract VER-003)
+   */
   ask<Body = unknown>(request: string, ask?: Ask): Promise<Answer<Body>>;
   close(): Promise<void>;
 }
@@ -177,6 +181,10 @@ async function send<Body>(
   });
   const read = await response.text();
   const parsed: unknown = read === '' ? undefined : JSON.parse(read);
+  const { code } = (parsed ?? {}) as Partial<Problem>;
+  if (response.status >= 400 && code !== undefined && !target.startsWith('internal:')) {
+    assertDeclared(method, target, response.status, code);
+  }
   return {
     status: response.status,
     headers: response.headers,
