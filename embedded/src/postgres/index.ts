@@ -51,7 +51,7 @@ export interface EmbeddedPostgres {
  * @throws PostgresError with what the operator can do: the folder is in use, made by another major version, damaged, …
  */
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
-  const { logger, role = 'service' } = options;
+  const { role = 'service' } = options;
   // 0711: the system user `postgres` may pass to its own part, and nobody else can list or read anything.
   mkdirSync(options.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
   const dataDir = realpathSync(options.dataDir);
