@@ -72,6 +72,11 @@ describe('the report on colours', () => {
       [['colour_converted', 'Colours were converted from bt709 (pc) to BT.709 in limited range.']],
     ],
     [
+      'tells of pixels whose name ends like plain ones',
+      { pixelFormat: 'xyuv420p' },
+      [['pixels_converted', 'Pixels were converted from xyuv420p to 8-bit 4:2:0.']],
+    ],
+    [
       'tells of unknown pixels',
       { pixelFormat: null },
       [['pixels_converted', 'Pixels were converted from unknown to 8-bit 4:2:0.']],

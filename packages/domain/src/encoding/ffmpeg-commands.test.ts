@@ -57,6 +57,10 @@ describe('ffmpeg', () => {
     });
   });
 
+  it('names no file of edges where there are none', () => {
+    expect(Object.keys(videoTaskArgs(manifest, 0, options))).toEqual(['args', 'outputs', 'frames']);
+  });
+
   it('opens a turned source once more, for a moment', () => {
     const { args } = videoTaskArgs({ ...manifest, video: manifestVideoOf({ rotation: 90 }) }, 0, options);
     const first = args.indexOf('-noautorotate');
@@ -67,6 +71,7 @@ describe('ffmpeg', () => {
 
   it('keeps a jumping clock in step by copies that are stamped behind everything', () => {
     const { args } = videoTaskArgs({ ...manifest, discontinuous: true }, 0, options);
+    expect(args[quiet.length]).toBe('-filter_complex_threads');
     expect(args.slice(-12)).toEqual([
       ...['/out/video-0-360p.mp4', '-map', '0:0', '-map', '0:1'],
       ...['-c', 'copy', '-bsf', 'setts=ts=TS+1000000/TB', '-f', 'null', '-'],

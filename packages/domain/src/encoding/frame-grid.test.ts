@@ -113,6 +113,63 @@ describe('frameGrid', () => {
     expect(gridOf(ticksAt(27, 100, 90_000), 90_000).rate).toEqual([27, 1]);
   });
 
+  it('goes by the first field of each picture alone', () => {
+    const ticks = ticksAt(30, 100, 90_000).flatMap((tick, n) => [tick, tick + 900 + ((n * 397) % 900)]);
+    expect(gridOf(ticks, 90_000, [], true)).toEqual({ rate: [30, 1], sourceRate: [30, 1], variable: false });
+  });
+
+  it('takes an unusual rate from the mean, wherever times begin and whatever a tick is', () => {
+    const later = ticksAt(27, 100, 90_000).map((tick) => tick + 7_777_777);
+    expect(gridOf(later, 90_000)).toMatchObject({ rate: [27, 1], variable: false });
+    const ticks = Array.from({ length: 100 }, (_, n) => n * 1_000);
+    const video = { timeBase: [2, 54_000], declaredRates: [], fieldPackets: false } as const;
+    expect(frameGrid(video, ticks, 0)).toMatchObject({ rate: [27, 1], variable: false });
+  });
+
+  it('believes two pictures more than the header', () => {
+    expect(gridOf([0, 100], 1000, [[25, 1]]).rate).toEqual([10, 1]);
+  });
+
+  it.each<[Rational, number]>([
+    [[239, 1], 240],
+    [[24_000, 1003], 24_000 / 1001],
+  ])('does not take the declared %j for a usual rate', (declared, rate) => {
+    const { sourceRate, variable } = gridOf(ticksAt(rate, 5, 10_000), 10_000, [declared]);
+    expect([sourceRate.join('/') === declared.join('/'), variable]).toEqual([false, false]);
+  });
+
+  it('allows for times that were cut off and not rounded', () => {
+    const ticks = Array.from({ length: 600 }, (_, n) => Math.floor((n * 1000) / 144));
+    expect(gridOf(ticks, 1000)).toMatchObject({ sourceRate: [144, 1], variable: false });
+  });
+
+  it('lets no two pictures share a place, however near they are to it', () => {
+    expect(gridOf([0, 5, 6, 11, 16, 21], 1000, [[190, 1]]).variable).toBe(true);
+  });
+
+  it('looks for a variable rate up to 300, and takes 60 when none keeps the pictures apart', () => {
+    const pairs = (apart: number): number[] =>
+      Array.from({ length: 60 }, (_, n) => Math.floor(n / 2) * 100 + (n % 2) * apart);
+    expect(gridOf(pairs(1), 1000, [[700, 1]])).toEqual({
+      rate: [60, 1],
+      sourceRate: [60, 1],
+      variable: true,
+    });
+    expect(gridOf(pairs(2), 1000, [[300, 1]])).toMatchObject({ sourceRate: [300, 1], variable: true });
+  });
+
+  it('lets one picture in two hundred be lost', () => {
+    const ticks = (count: number): number[] =>
+      Array.from({ length: count }, (_, n) => (n === 100 ? 99 * 40 + 7 : n * 40));
+    expect(gridOf(ticks(200), 1000)).toMatchObject({ sourceRate: [25, 1], variable: true });
+    expect(gridOf(ticks(199), 1000).sourceRate).not.toEqual([25, 1]);
+  });
+
+  it.each([0.15, 0.35])('counts places from the first picture: %d of one later', (part) => {
+    const ticks = ticksAt(25, 400, 90_000).map((tick, n) => tick + (n % 5 === 2 ? 1_080 : 0) + part * 3_600);
+    expect(gridOf(ticks, 90_000)).toMatchObject({ rate: [25, 1], variable: true });
+  });
+
   it('finds for a variable rate the usual one that is nearest to the mean', () => {
     const jitter = (rate: number, share: number): number[] =>
       ticksAt(rate, 400, 90_000).map(

@@ -101,6 +101,12 @@ describe('withRateControl', () => {
     },
   );
 
+  it('goes up a level for the buffer, the frame or the longest side alone', () => {
+    expect(rung('2160p', 352, 288, 30)).toMatchObject({ level: 20 });
+    expect(rung('720p', 720, 640, 10).level).toBe(31);
+    expect([rung('2160p', 4096, 32, 30).level, rung('2160p', 4112, 32, 30).level]).toEqual([40, 42]);
+  });
+
   it('counts whole macroblocks, and the longer side', () => {
     expect([rung('360p', 352, 288, 30).level, rung('360p', 352, 289, 30).level]).toEqual([13, 21]);
     expect([rung('360p', 352, 288, 30).level, rung('360p', 353, 288, 30).level]).toEqual([13, 21]);

@@ -203,6 +203,16 @@ describe('how a source lists its packets', () => {
     expect(scan(packets).orderly).toBe(orderly);
   });
 
+  it('counts from key frame to key frame, those without a time left out', () => {
+    const [first, lost, last]: Packet[] = [
+      [0, 0],
+      [null, 40],
+      [80, 80],
+    ];
+    if (first && lost && last) expect(scan([first, lost, last]).longestKeyGap).toBe(80);
+    expect(scan(at(1000, 1040)).longestKeyGap).toBe(40);
+  });
+
   it('lets sound have two packets at once', () => {
     expect(
       scan(
@@ -241,8 +251,6 @@ describe('a line of a packet', () => {
     for (const piece of pieces) scanning.write(piece);
     return scanning.end();
   };
-  const ticksOf = (...pieces: string[]): readonly number[] | undefined =>
-    scanLines('mp4', ...pieces).streams.get(0)?.ticks;
 
   it.each([
     ['cut anywhere', ['0,0,0,40,K_\n0,4', '0,40,40,_', '_\n']],
@@ -256,11 +264,21 @@ describe('a line of a packet', () => {
       ['0,0,0,40,K_\n0,1e300,x,40,__\n0,1.5,9007199254740993,40,__\n0,40,40,40,__'],
     ],
   ])('is read, or left out: %s', (_what, pieces) => {
-    expect(ticksOf(...pieces)).toEqual([0, 40]);
+    const times = scanLines('mp4', ...pieces).streams.get(0);
+    expect([times?.ticks, times?.packets]).toEqual([[0, 40], 2]);
   });
 
   it('has no duration where none is said', () => {
     expect(scanLines('mp4', '0,0,0,N/A,K_').streams.get(0)).toMatchObject({ lastDuration: 0, endTick: 0 });
+  });
+
+  it('without any time leaves the clock as it is', () => {
+    const lines = '0,100000,100000,40,K_\n0,N/A,N/A,40,__\n0,100040,100040,40,__';
+    expect(scanLines('mpegts', lines).discontinuous).toBe(false);
+  });
+
+  it('that is shown when another is gives the last duration', () => {
+    expect(scanLines('mp4', '0,0,0,40,K_\n0,0,20,99,__').streams.get(0)?.lastDuration).toBe(99);
   });
 
   it('is in milliseconds where the stream does not say', () => {

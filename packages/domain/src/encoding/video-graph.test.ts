@@ -30,6 +30,8 @@ describe('the filters of a picture', () => {
     ['an unknown format', { pixelFormat: null }],
     ['a format that cannot be padded', { pixelFormat: 'pal8' }],
     ['a format with a plain one in its name', { pixelFormat: 'xyuv420p' }],
+    ['another with RGB in it', { pixelFormat: 'xgbrp' }],
+    ['another with grey in it', { pixelFormat: 'xgray' }],
   ])('pad nothing of %s', (_what, more) => {
     const { width, height } = manifestVideoOf(more);
     expect(filtersOf(more)).toEqual([`scale=w=${width}:h=${height}:flags=bicubic`, scaled, ...end]);
@@ -99,6 +101,12 @@ describe('the filters of a picture', () => {
       'zscale=t=bt709:m=bt709:r=tv',
       ...end,
     ]);
+  });
+
+  it('map the tones of HDR in common colours too', () => {
+    expect(filtersOf({ ...colour({ transfer: 'arib-std-b67' }), toneMap: 'hlg' })[3]).toBe(
+      'zscale=w=1280:h=720:tin=arib-std-b67:min=bt709:pin=bt709:rin=tv:t=linear:npl=203',
+    );
   });
 
   it('lay alpha over black', () => {
