@@ -92,6 +92,7 @@ describe('the picture by the probe', () => {
     ['0:1', undefined, 1],
     ['8:1', undefined, 8],
     ['81:10', undefined, 1],
+    ['1:8', undefined, 1 / 8],
     ['1:9', undefined, 1],
     ['wide', undefined, 1],
   ])('has pixels of the container’s shape, %s, else the frame’s, %s', (declared, decoded, expected) => {
@@ -128,6 +129,7 @@ describe('the picture by the probe', () => {
     ['one to a picture', woven(0, 40, 80), every(40), false],
     ['one and a half', woven(0, 40, 80), [0, 20, 40, 80], false],
     ['progressive', [frame(0), frame(40), frame(80)], every(20), false],
+    ['one to a picture, more before the first', woven(400, 440, 480), [0, 20, 40, 400, 440, 480], false],
     ['too few to tell', woven(0, 40), every(20), false],
   ])('has packets of fields or not: %s', (_, frames, ticks, expected) => {
     expect(videoOf({}, frames, ticks).fieldPackets).toBe(expected);
