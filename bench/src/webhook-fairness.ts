@@ -34,9 +34,11 @@ export async function measureFairness(
     for (let round = 0; round < rounds; round++) {
       latencies.alone.push(await pace(stage, targets, seconds));
       latencies.beside.push(await pace(stage, [...targets, hanging], seconds));
-      await stage.record.store.query('delete from webhook_deliveries where endpoint_id = $1', [
-        hanging.endpointId,
-      ]);
+      await stage.record.store.query(
+        `with waiting as (delete from webhook_queue where endpoint_id = $1)
+         delete from webhook_deliveries where endpoint_id = $1`,
+        [hanging.endpointId],
+      );
     }
   } finally {
     await service.stop();

@@ -47,8 +47,10 @@ export async function openBenchRecord(): Promise<BenchRecord> {
     addEndpoint: (url) => addEndpoint(store, keys, url),
     addDeliveries: (targets) => addDeliveries(store, targets),
     isDone: async () => {
-      const { rows } = await store.query(`select from webhook_deliveries where status = 'pending' limit 1`);
-      return rows.length === 0;
+      const { rows } = await store.query<{ waits: boolean }>(
+        'select exists (select from webhook_queue) or exists (select from webhook_claims) as waits',
+      );
+      return rows[0]?.waits === false;
     },
     startService: async () => {
       const service = createWebhooks({

@@ -118,9 +118,13 @@ async function runRowByRow(stage: Stage, targets: readonly BenchEndpoint[], even
   for (let i = 0; i < events; i++) {
     await store.transaction(async (tx) => {
       const { rows } = await tx.query<Row>(
-        `select d.id, d.endpoint_id as "endpointId", e.url, e.secret, v.body from webhook_deliveries d
-         join webhook_endpoints e on e.id = d.endpoint_id join events v on v.id = d.event_id
-         where d.status = 'pending' limit 1 for update of d skip locked`,
+        `with taken as (
+           delete from webhook_queue where (endpoint_id, due_at, delivery_id) = (
+             select endpoint_id, due_at, delivery_id from webhook_queue limit 1 for update skip locked)
+           returning *
+         )
+         select t.delivery_id as id, t.endpoint_id as "endpointId", e.url, e.secret, v.body from taken t
+         join webhook_endpoints e on e.id = t.endpoint_id join events v on v.id = t.event_id`,
         [],
         'bench-take',
       );

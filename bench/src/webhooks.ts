@@ -19,8 +19,8 @@ import { measureThroughput } from './webhook-throughput.ts';
 
 const { values } = parseArgs({
   options: {
-    endpoints: { type: 'string', default: '400' },
-    events: { type: 'string', default: '12000' },
+    endpoints: { type: 'string', default: '1000' },
+    events: { type: 'string', default: '24000' },
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '15' },
   },
