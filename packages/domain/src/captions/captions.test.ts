@@ -141,6 +141,10 @@ Two`;
     expect(message).toMatch(line === null ? /^[a-z]/ : new RegExp(`^line ${line}: .`));
   });
 
+  it('says of NUL that it is there', () => {
+    expect(failure('\0')).toEqual([1, 'line 1: there is a NUL character']);
+  });
+
   it('says of a negative time that it is one', () => {
     for (const times of ['-00:00:01,000 --> 00:00:02,000', '00:00:01,000 -->  -00:00:02,000']) {
       expect(failure(`${times}\nA`)[1]).toBe('line 1: a time is negative');

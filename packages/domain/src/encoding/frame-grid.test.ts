@@ -139,8 +139,8 @@ describe('frameGrid', () => {
   });
 
   it('allows for times that were cut off and not rounded', () => {
-    const ticks = Array.from({ length: 600 }, (_, n) => Math.floor((n * 1000) / 144));
-    expect(gridOf(ticks, 1000)).toMatchObject({ sourceRate: [144, 1], variable: false });
+    const ticks = Array.from({ length: 600 }, (_, n) => Math.floor((n * 1001) / 120));
+    expect(gridOf(ticks, 1000)).toMatchObject({ sourceRate: [120_000, 1001], variable: false });
   });
 
   it('lets no two pictures share a place, however near they are to it', () => {

@@ -94,7 +94,7 @@ describe('the times of packets', () => {
   });
 
   it('are none without packets, and without lines of a packet', () => {
-    expect(scan([])).toMatchObject({ packets: 0, listed: 0, ticks: [], endTick: 0 });
+    expect(scan([])).toMatchObject({ packets: 0, listed: 0, ticks: [], endTick: 0, orderly: true });
     expect(scan([[null, null]])).toMatchObject({ packets: 0, ticks: [] });
   });
 

@@ -191,12 +191,16 @@ describe('the sound by the probe', () => {
 });
 
 describe('readProbeHeader', () => {
-  it.each(['', '{', '[]', '{"streams":[]}', '{"streams":[{"index":-1}],"format":{"format_name":"x"}}'])(
-    'refuses what is not of ffprobe: %s',
-    (text) => {
-      expect(() => readProbeHeader(text)).toThrow();
-    },
-  );
+  it.each([
+    '',
+    '{',
+    '[]',
+    '{"streams":[]}',
+    '{"streams":[],"format":{}}',
+    '{"streams":[{"index":-1}],"format":{"format_name":"x"}}',
+  ])('refuses what is not of ffprobe: %s', (text) => {
+    expect(() => readProbeHeader(text)).toThrow();
+  });
 });
 
 describe('what the probe reads of odd headers', () => {

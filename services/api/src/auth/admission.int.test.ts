@@ -14,6 +14,7 @@ import {
 import { type IncomingHttpHeaders } from 'node:http';
 import { type ApiConfig } from '../config.ts';
 import { createOperator, type Operator } from '../operator.ts';
+import { seedVideo } from '../testing/seed-video.ts';
 import { createCustomerGuard } from './guard.ts';
 
 /** What the guard says of each caller, asked without a server around it. */
@@ -67,6 +68,7 @@ async function tenant() {
 interface Asked {
   auth?: RouteDefinition['auth'];
   keyScope?: 'playback';
+  finds?: 'video';
   method?: string;
   params?: Record<string, string>;
   headers?: IncomingHttpHeaders;
@@ -75,12 +77,13 @@ interface Asked {
 const admission = ({
   auth = ['key', 'session'],
   keyScope,
+  finds,
   method = 'POST',
   params = { projectId: me.projectId },
   headers = {},
   by = guard,
 }: Asked) =>
-  by({ auth, ...(keyScope && { keyScope }) } as unknown as RouteDefinition, {
+  by({ auth, ...(keyScope && { keyScope }), ...(finds && { finds }) } as unknown as RouteDefinition, {
     ...{ method, params, headers, log: log.logger },
   });
 const refusal = (asked: Asked): Promise<string> =>
@@ -123,6 +126,24 @@ describe('the customers’ guard', () => {
       context: { caller, plan },
       jsonOnly: true,
     });
+  });
+
+  it('finds the video of a route that wants it, of the caller’s project alone', async () => {
+    const other = await tenant();
+    const seed = (of: { projectId: string; accountId: string }): Promise<string> =>
+      seedVideo(store, of, { status: 'uploading' });
+    const [mine, foreign] = [await seed(me), await seed(other)];
+    for (const headers of [bearer(me.full.value), signedIn()]) {
+      const found = async (videoId: string): Promise<unknown> => {
+        const params = { projectId: me.projectId, videoId };
+        return (await admission({ finds: 'video', params, headers })).context;
+      };
+      expect(await found(mine)).toMatchObject({
+        caller: { accountId: me.accountId },
+        video: { id: mine, projectId: me.projectId },
+      });
+      expect(await found(foreign)).toMatchObject({ video: null });
+    }
   });
 
   it.each<[string, () => Asked, string]>([

@@ -16,7 +16,11 @@ export interface VideoSeed {
  * A video brought to a state by the record's own moves, without an upload: `uploading` has no upload row,
  * `processing` has a job, `ready` has one that is over.
  */
-export async function seedVideo(store: Database, tenant: Tenant, seed: VideoSeed = {}): Promise<string> {
+export async function seedVideo(
+  store: Database,
+  tenant: Pick<Tenant, 'projectId' | 'accountId'>,
+  seed: VideoSeed = {},
+): Promise<string> {
   const { status = 'ready', title = 'Seeded', createdAt = new Date() } = seed;
   const { projectId, accountId } = tenant;
   const videoId = newId('vid', createdAt);
