@@ -1,7 +1,8 @@
 import { type Clock, type Logger, type Metrics, systemClock } from '@millrace/platform';
-import { type Bus, BusRequestError, type OutgoingMessage, type Subscription } from '../bus.ts';
+import { type Bus, type OutgoingMessage } from '../bus.ts';
 import { placeMessages, type PlacedMessage } from '../message.ts';
 import { Publisher } from '../publisher.ts';
+import { Subscriptions } from '../subscriptions.ts';
 import { shippedTopics, type TopicSettings } from '../topics.ts';
 import { createKafkaClient, type KafkaConnection } from './client.ts';
 import { KafkaCluster, lagOf } from './cluster.ts';
@@ -51,22 +52,16 @@ export function createKafkaBus({
   const cluster = new KafkaCluster(open, { clock, times });
   const sender = new KafkaSender({ open, logger, times });
   const publisher = new Publisher<PlacedMessage>((batch) => sender.send(batch), sendLimits);
-  const subscriptions = new Set<KafkaSubscription>();
-  let closing: Promise<void> | undefined;
-  const isClosing = (): boolean => closing !== undefined;
-
-  const assertOpen = (): void => {
-    if (isClosing()) throw new BusRequestError('closed', 'the bus is closed');
-  };
+  const subscriptions = new Subscriptions<KafkaSubscription>();
 
   const publish = async (batch: readonly OutgoingMessage[]): Promise<void> => {
-    assertOpen();
+    subscriptions.assertOpen();
     const placed = await placeMessages(batch, (topic) => cluster.partitions(topic));
     if (placed.length > 0) await publisher.publish(placed);
   };
 
   const subscribe: Bus['subscribe'] = async (group, topic, handler, subscribeOptions = {}) => {
-    assertOpen();
+    subscriptions.assertOpen();
     await cluster.partitions(topic);
     const of = { groupId: groupIdOf(group, topic), topic };
     const subscription = await KafkaSubscription.open(
@@ -75,47 +70,38 @@ export function createKafkaBus({
       handler,
       subscribeOptions,
     );
-    subscriptions.add(subscription);
-    const close = async (): Promise<void> => {
-      await subscription.close();
-      subscriptions.delete(subscription);
-    };
-    if (isClosing()) {
-      await close();
-      assertOpen();
-    }
-    return { assigned: () => subscription.assigned(), close } satisfies Subscription;
+    return subscriptions.add(subscription);
   };
 
   const lagGauge = options.metrics && exportLag(options.metrics, { subscriptions, cluster, clock, times });
 
   const lag = async (group: string, topic: string): Promise<Map<number, number>> => {
-    assertOpen();
+    subscriptions.assertOpen();
     await cluster.partitions(topic);
     const positions = await cluster.positions(groupIdOf(group, topic), topic);
     return new Map([...positions].map(([partition, position]) => [partition, lagOf(position)]));
   };
 
-  const closeAll = async (): Promise<void> => {
+  const end = async (): Promise<void> => {
     await lagGauge?.stop();
-    await Promise.all([...subscriptions].map((subscription) => subscription.close()));
+    await subscriptions.closeAll();
     await within(times.farewellMs, publisher.idle(), () => sender.sever());
     await Promise.all([sender.close(), cluster.close()]);
   };
 
   return {
     ensureTopics: async (topics = shippedTopics()) => {
-      assertOpen();
+      subscriptions.assertOpen();
       return ensureTopics(cluster, topics, { replication: options.replication ?? 1, logger });
     },
     publish,
     subscribe,
     lag,
     partitions: async (topic) => {
-      assertOpen();
+      subscriptions.assertOpen();
       return cluster.partitions(topic);
     },
-    close: () => (closing ??= closeAll()),
+    close: () => subscriptions.close(end),
   };
 }
 

@@ -16,7 +16,7 @@ export function exportLag(
     clock,
     times,
   }: {
-    subscriptions: ReadonlySet<KafkaSubscription>;
+    subscriptions: Iterable<KafkaSubscription>;
     cluster: KafkaCluster;
     clock: Clock;
     times: KafkaTimes;

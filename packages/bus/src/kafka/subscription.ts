@@ -2,6 +2,7 @@ import { type Clock, type Logger } from '@millrace/platform';
 import { BusUnavailableError, type Handler, type SubscribeOptions, type Subscription } from '../bus.ts';
 import { OffsetCommitter, type OffsetCommit } from '../delivery/offset-committer.ts';
 import { PartitionReader, type ReaderDeps, type StoredMessage } from '../delivery/partition-reader.ts';
+import { reportGap } from '../delivery/report-gap.ts';
 import { Slots } from '../delivery/slots.ts';
 import { sleepUnlessAborted } from '../delivery/wakeup.ts';
 import { type KafkaClient } from './client.ts';
@@ -279,12 +280,7 @@ export class KafkaSubscription implements Subscription {
   }
 
   #reportGap(partition: number): void {
-    this.#deps.logger.warn({ partition }, 'messages passed by unseen');
-    try {
-      this.#options.onGap?.(partition);
-    } catch (error) {
-      this.#deps.logger.error({ partition, err: error }, 'the gap callback failed');
-    }
+    reportGap(this.#deps.logger, partition, this.#options.onGap);
   }
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, type Logger } from '@millrace/platform';
-import { type Bus, BusRequestError, type OutgoingMessage, type Subscription } from '../bus.ts';
+import { type Bus, type OutgoingMessage } from '../bus.ts';
 import { placeMessages } from '../message.ts';
+import { Subscriptions } from '../subscriptions.ts';
 import { type LogStore } from './log-store.ts';
 import { LogSubscription, type SubscriptionTimes } from './subscription.ts';
 
@@ -18,22 +19,17 @@ const defaultTimes: SubscriptionTimes = { leaseMs: 10_000, sweepMs: 1_000, hando
 
 /** A `Bus` over an append-only log. Closing it closes its subscriptions, then the log. */
 export function createLogBus({ store, bootId, clock, logger, ...options }: LogBusOptions): Bus {
-  const subscriptions = new Set<LogSubscription>();
+  const subscriptions = new Subscriptions<LogSubscription>();
   const times = { ...defaultTimes, ...options.times };
-  let closing: Promise<void> | undefined;
-
-  const assertOpen = (): void => {
-    if (closing) throw new BusRequestError('closed', 'the bus is closed');
-  };
 
   const publish = async (batch: readonly OutgoingMessage[]): Promise<void> => {
-    assertOpen();
+    subscriptions.assertOpen();
     const placed = await placeMessages(batch, (topic) => store.partitions(topic));
     if (placed.length > 0) await store.append(placed);
   };
 
   const subscribe: Bus['subscribe'] = async (group, topic, handler, subscribeOptions = {}) => {
-    assertOpen();
+    subscriptions.assertOpen();
     await store.partitions(topic);
     const member = { id: `${bootId}-${randomUUID()}`, group, topic };
     const subscription = await LogSubscription.open(
@@ -42,22 +38,11 @@ export function createLogBus({ store, bootId, clock, logger, ...options }: LogBu
       handler,
       subscribeOptions,
     );
-    subscriptions.add(subscription);
-    const close = async (): Promise<void> => {
-      await subscription.close();
-      subscriptions.delete(subscription);
-    };
-    if (isClosing()) {
-      await close();
-      assertOpen();
-    }
-    return { assigned: () => subscription.assigned(), close } satisfies Subscription;
+    return subscriptions.add(subscription);
   };
 
-  const isClosing = (): boolean => closing !== undefined;
-
-  const closeAll = async (): Promise<void> => {
-    await Promise.all([...subscriptions].map((subscription) => subscription.close()));
+  const end = async (): Promise<void> => {
+    await subscriptions.closeAll();
     await store.close();
   };
 
@@ -65,13 +50,13 @@ export function createLogBus({ store, bootId, clock, logger, ...options }: LogBu
     publish,
     subscribe,
     lag: async (group, topic) => {
-      assertOpen();
+      subscriptions.assertOpen();
       return store.lag(group, topic);
     },
     partitions: async (topic) => {
-      assertOpen();
+      subscriptions.assertOpen();
       return store.partitions(topic);
     },
-    close: () => (closing ??= closeAll()),
+    close: () => subscriptions.close(end),
   };
 }

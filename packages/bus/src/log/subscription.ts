@@ -9,6 +9,7 @@ import {
 } from './log-store.ts';
 import { OffsetCommitter } from '../delivery/offset-committer.ts';
 import { PartitionReader, type ReaderDeps } from '../delivery/partition-reader.ts';
+import { reportGap } from '../delivery/report-gap.ts';
 import { shareOf } from './share.ts';
 import { Slots } from '../delivery/slots.ts';
 import { sleepUnlessAborted, Wakeup } from '../delivery/wakeup.ts';
@@ -62,7 +63,7 @@ export class LogSubscription implements Subscription {
     this.#deps = { ...deps, logger };
     this.#member = member;
     this.#from = options.from ?? 'earliest';
-    this.#onGap = (partition) => this.#reportGap(partition, options.onGap);
+    this.#onGap = (partition) => reportGap(logger, partition, options.onGap);
     this.#committer = new OffsetCommitter((commits) => deps.store.commit(member, commits));
     this.#readerDeps = {
       topic: member.topic,
@@ -307,15 +308,6 @@ export class LogSubscription implements Subscription {
     if (first.offset > reader.fetchFrom) this.#onGap(reader.partition);
     reader.push(messages, last.offset + 1);
     if (reader.fetchFrom < last.end) reader.stale = true;
-  }
-
-  #reportGap(partition: number, onGap: SubscribeOptions['onGap']): void {
-    this.#deps.logger.warn({ partition }, 'messages passed by unseen');
-    try {
-      onGap?.(partition);
-    } catch (error) {
-      this.#deps.logger.error({ partition, err: error }, 'the gap callback failed');
-    }
   }
 
   #reportUnavailable(error: unknown): void {
