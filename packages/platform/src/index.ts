@@ -9,6 +9,7 @@ export {
   type EgressRequest,
 } from './egress/egress.ts';
 export { checkEgressUrl } from './egress/check-url.ts';
+export { createKeep } from './keep.ts';
 export { createEgress, type EgressOptions } from './egress/guarded-egress.ts';
 export { startServices } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, logLevels, silentLogger } from './logger.ts';

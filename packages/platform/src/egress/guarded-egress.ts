@@ -1,3 +1,4 @@
+import { createKeep } from '../keep.ts';
 import { type EgressAnswer, type EgressConnector, EgressError, type EgressRequest } from './egress.ts';
 import { GuardedConnection } from './guarded-connection.ts';
 import { type ConnectRules } from './guarded-connect.ts';
@@ -26,17 +27,8 @@ export function createEgress(options: EgressOptions = {}): EgressConnector {
   const rules = { ...options, idleMs: options.idleMs ?? defaultIdleMs };
   const idle = new IdleConnections(options.maxIdle ?? defaultMaxIdle);
   const busy = new Set<GuardedConnection>();
-  const targets = new Map<string, Target>();
+  const keepTarget = createKeep<Target>(maxTargets);
   let closed = false;
-
-  const targetOf = (url: string): Target => {
-    const known = targets.get(url);
-    if (known !== undefined) return known;
-    const target = readTarget(url, { plainHttp: rules.loopback === true });
-    if (targets.size >= maxTargets) targets.clear();
-    targets.set(url, target);
-    return target;
-  };
 
   const open = (target: Target): GuardedConnection => {
     const connection = new GuardedConnection(target, rules);
@@ -65,7 +57,8 @@ export function createEgress(options: EgressOptions = {}): EgressConnector {
 
   return {
     send: async (request) => {
-      const target = targetOf(request.url);
+      const { url } = request;
+      const target = keepTarget(url, () => readTarget(url, { plainHttp: rules.loopback === true }));
       const limit = startLimit(request);
       try {
         const kept = idle.take(target.origin);

@@ -1,5 +1,6 @@
 import { type KeyObject } from 'node:crypto';
 import { type KeySet, openWebhookSecret, webhookKey } from '@millrace/domain';
+import { createKeep } from '@millrace/platform';
 import { type ClaimedDelivery } from '@millrace/store';
 
 const most = 10_000;
@@ -11,14 +12,7 @@ const most = 10_000;
 export function createKeyOpener(
   keys: KeySet,
 ): (claim: Pick<ClaimedDelivery, 'secret' | 'endpointId'>) => KeyObject {
-  const opened = new Map<string, KeyObject>();
-  return ({ secret: sealed, endpointId }) => {
-    const entry = `${endpointId} ${sealed}`;
-    const known = opened.get(entry);
-    if (known !== undefined) return known;
-    const key = webhookKey(openWebhookSecret(sealed, endpointId, keys));
-    if (opened.size >= most) opened.clear();
-    opened.set(entry, key);
-    return key;
-  };
+  const keep = createKeep<KeyObject>(most);
+  return ({ secret: sealed, endpointId }) =>
+    keep(`${endpointId} ${sealed}`, () => webhookKey(openWebhookSecret(sealed, endpointId, keys)));
 }
