@@ -58,6 +58,23 @@ export const claimColumns = `c.id::text as "claimId", c.delivery_id as "delivery
   convert_from(v.body, 'UTF8') as body,
   extract(epoch from clock_timestamp() - c.due_at)::float8 * 1000 as "overdueMs"`;
 
+/** What moves between the queue and the claims. */
+const queueColumns = 'endpoint_id, due_at, delivery_id, event_id, attempts, redelivery, trace';
+
+/**
+ * What is due next at the endpoint of `l`, numbered from 1, and where it stands in the queue. It stays locked; what a
+ * rival has locked is passed over.
+ * @param most how many at most, as SQL
+ */
+export const nextDue = (most: string): string => `
+    select *, row_number() over (order by due_at) as n from (
+      select q.ctid as place, q.due_at, q.delivery_id, q.event_id, q.attempts, q.redelivery, q.trace
+      from webhook_queue q
+      where q.endpoint_id = l.endpoint_id and q.due_at <= clock_timestamp()
+      order by q.due_at limit ${most}
+      for update skip locked
+    ) due`;
+
 /** Endpoints looked at in one claim: bounds its time, whatever waits. */
 const visits = 500;
 
@@ -111,18 +128,11 @@ with recursive walk (endpoint_id, step) as (
 ), picked as materialized (
   select l.endpoint_id, q.*, (array_remove(array_remove(array[1, 2], l.slots[1]), l.slots[2]))[q.n] as slot
   from locked l cross join lateral (
-    select *, row_number() over (order by due_at) as n from (
-      select q.due_at, q.delivery_id, q.event_id, q.attempts, q.redelivery, q.trace from webhook_queue q
-      where q.endpoint_id = l.endpoint_id and q.due_at <= clock_timestamp()
-      order by q.due_at limit l.room
-      for update skip locked
-    ) due
+    ${nextDue('l.room')}
   ) q
 ), claimed as (
-  insert into webhook_claims (endpoint_id, slot, due_at, delivery_id, event_id, attempts, redelivery, trace,
-    worker, boot, started_at, lease_until)
-  select endpoint_id, slot, due_at, delivery_id, event_id, attempts, redelivery, trace,
-    $4, $5, clock_timestamp(), clock_timestamp() + $6 * interval '1 millisecond'
+  insert into webhook_claims (${queueColumns}, slot, worker, boot, started_at, lease_until)
+  select ${queueColumns}, slot, $4, $5, clock_timestamp(), clock_timestamp() + $6 * interval '1 millisecond'
   from picked
   on conflict do nothing
   returning *
@@ -131,12 +141,9 @@ with recursive walk (endpoint_id, step) as (
   where q.endpoint_id = c.endpoint_id and q.due_at = c.due_at and q.delivery_id = c.delivery_id
 ), begun as (
   select * from (
-    select id, endpoint_id, due_at, delivery_id, event_id, attempts, redelivery, trace, max(url) over of_endpoint as url,
-      max(secret) over of_endpoint as secret, max(failures) over of_endpoint as failures
+    select id, ${queueColumns}, max(url) over of_endpoint as url, max(secret) over of_endpoint as secret, max(failures) over of_endpoint as failures
     from (
-      select id, endpoint_id, due_at, delivery_id, event_id, attempts, redelivery, trace,
-        null as url, null as secret, null as failures
-      from claimed
+      select id, ${queueColumns}, null as url, null as secret, null as failures from claimed
       union all
       select null, endpoint_id, null, null, null, null, null, null, url, secret, failures from locked
     ) both_of window of_endpoint as (partition by endpoint_id)
@@ -178,7 +185,7 @@ export async function claimDeliveries(db: Queryable, request: ClaimRequest): Pro
 
 /** Queues again what was `recorded` and is still pending; part of the statements that end claims. */
 export const requeue = `
-  insert into webhook_queue (endpoint_id, due_at, delivery_id, event_id, attempts, redelivery, trace)
+  insert into webhook_queue (${queueColumns})
   select endpoint_id, next_attempt_at, id, event_id, attempts, redelivery, trace from recorded
   where next_attempt_at is not null`;
 
@@ -190,9 +197,9 @@ export async function releaseClaims(
   await db.query(
     `with released as (
        delete from webhook_claims where id = any ($1::bigint[])
-       returning endpoint_id, due_at, delivery_id, event_id, attempts, redelivery, trace
+       returning ${queueColumns}
      )
-     insert into webhook_queue (endpoint_id, due_at, delivery_id, event_id, attempts, redelivery, trace)
+     insert into webhook_queue (${queueColumns})
      select r.* from released r join webhook_deliveries d on d.id = r.delivery_id and d.status = 'pending'`,
     [claims.map(({ claimId }) => claimId)],
     'webhook-release',

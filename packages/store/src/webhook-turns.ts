@@ -1,5 +1,5 @@
 import { type Queryable } from './db.ts';
-import { claimColumns, type ClaimedDelivery, type WebhookWorker } from './webhook-claims.ts';
+import { claimColumns, type ClaimedDelivery, nextDue, type WebhookWorker } from './webhook-claims.ts';
 
 /** Who goes on with the endpoints whose attempts ended. */
 export interface TurnRequest {
@@ -45,12 +45,7 @@ with result as (
 ), picked as materialized (
   select l.endpoint_id, l.slots[q.n] as slot, l.url, l.secret, q.*
   from locked l cross join lateral (
-    select *, row_number() over (order by due_at) as n from (
-      select q.ctid as place, q.due_at, q.delivery_id, q.event_id, q.attempts, q.redelivery, q.trace from webhook_queue q
-      where q.endpoint_id = l.endpoint_id and q.due_at <= clock_timestamp()
-      order by q.due_at limit cardinality(l.slots)
-      for update skip locked
-    ) due
+    ${nextDue('cardinality(l.slots)')}
   ) q
 ), taken as (
   delete from webhook_queue q using picked p where q.ctid = p.place
