@@ -1,11 +1,10 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { serverFolder, serverProcess } from '../server-process.ts';
 import { kafkaJars } from './jars.ts';
 import { brokerProperties, type SecureListener } from './properties.ts';
 
@@ -55,7 +54,7 @@ const readyLine = 'Kafka Server started';
  */
 export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promise<KafkaBroker> {
   const jars = await kafkaJars();
-  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'millrace-kafka-')));
+  const { dataDir, isTemporary, remove } = await serverFolder(options.dataDir, 'millrace-kafka-');
   const [client, controller, secure] = await freePorts(options.port);
   const properties = join(dataDir, 'server.properties');
   await mkdir(dataDir, { recursive: true });
@@ -63,24 +62,17 @@ export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promis
   await writeFile(properties, brokerProperties({ ...options, host, ports, logs: join(dataDir, 'logs') }));
   format(jars, properties);
 
-  let child: ChildProcess | null = null;
-  const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
-    const ending = child;
-    child = null;
-    if (ending === null || ending.exitCode !== null || ending.signalCode !== null) return;
-    ending.kill(signal);
-    await once(ending, 'exit');
-  };
-  const start = async (): Promise<void> => {
-    child = launch(jars, properties, options.detached ?? false);
-    await untilReady(child);
-  };
+  const broker = serverProcess({
+    command: ['java', ...jvm, '-cp', join(jars, '*'), 'kafka.Kafka', properties],
+    detached: options.detached ?? false,
+    untilReady,
+  });
   const stop = async (): Promise<void> => {
-    await end(options.dataDir === undefined ? 'SIGKILL' : 'SIGTERM');
-    if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+    await broker.end(isTemporary ? 'SIGKILL' : 'SIGTERM');
+    await remove();
   };
   try {
-    await start();
+    await broker.start();
   } catch (error) {
     await stop();
     throw error;
@@ -89,13 +81,13 @@ export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promis
     address: `${host}:${client}`,
     secureAddress: options.secure && `${host}:${secure}`,
     get pid() {
-      return child?.pid;
+      return broker.pid;
     },
-    kill: () => end('SIGKILL'),
-    start,
-    shutDown: () => end('SIGTERM'),
-    freeze: () => child?.kill('SIGSTOP'),
-    thaw: () => child?.kill('SIGCONT'),
+    kill: () => broker.end('SIGKILL'),
+    start: () => broker.start(),
+    shutDown: () => broker.end('SIGTERM'),
+    freeze: () => broker.signal('SIGSTOP'),
+    thaw: () => broker.signal('SIGCONT'),
     stop,
   };
 }
@@ -109,15 +101,6 @@ function format(jars: string, properties: string): void {
   const tool = ['kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', clusterId, '-c', properties];
   const { status, stderr } = spawnSync('java', ['-cp', join(jars, '*'), ...tool], { encoding: 'utf8' });
   if (status !== 0) throw new Error(`the broker's storage could not be formatted: ${stderr}`);
-}
-
-/** It ends with its parent, where the system can see to that. */
-function launch(jars: string, properties: string, detached: boolean): ChildProcess {
-  const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path));
-  const java = ['java', ...jvm, '-cp', join(jars, '*'), 'kafka.Kafka', properties];
-  const [command = '', ...args] =
-    setpriv === undefined ? java : [setpriv, '--pdeathsig', 'KILL', '--', ...java];
-  return spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], detached });
 }
 
 /** Resolves at the broker's own word; rejects with the end of its log when it ends before. */

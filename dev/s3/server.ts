@@ -1,11 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { type ChildProcess } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { probePort } from '@millrace/platform';
+import { serverFolder, serverProcess } from '../server-process.ts';
 import { versitygw } from './versitygw.ts';
 
 export interface S3ServerOptions {
@@ -43,8 +41,8 @@ const startMs = 20_000;
 /** Starts a real S3 server on loopback and resolves when it answers. The first start on a machine builds it. */
 export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Server> {
   const program = await versitygw();
-  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'millrace-s3-')));
-  const port = options.port ?? (await freePort());
+  const { dataDir, remove } = await serverFolder(options.dataDir, 'millrace-s3-');
+  const port = options.port ?? (await probePort(host));
   const endpoint = `http://${host}:${port}`;
   const folders = { buckets: join(dataDir, 'buckets'), iam: join(dataDir, 'iam') };
   for (const folder of Object.values(folders)) await mkdir(folder, { recursive: true });
@@ -54,52 +52,40 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     ...(options.virtualDomain === undefined ? [] : ['--virtual-domain', options.virtualDomain]),
     ...['posix', folders.buckets],
   ];
-  let child: ChildProcess | null = null;
-  const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
-    const ending = child;
-    child = null;
-    if (ending === null || ending.exitCode !== null || ending.signalCode !== null) return;
-    ending.kill(signal);
-    await once(ending, 'exit');
-  };
-  const start = async (): Promise<void> => {
-    child = launch(program, args, options.detached ?? false);
-    await untilHealthy(child, `${endpoint}/healthz`);
-  };
+  const server = serverProcess({
+    command: [program, ...args],
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      ROOT_ACCESS_KEY: credentials.accessKeyId,
+      ROOT_SECRET_KEY: credentials.secretAccessKey,
+    },
+    detached: options.detached ?? false,
+    untilReady: (child) => untilHealthy(child, `${endpoint}/healthz`),
+  });
   const stop = async (): Promise<void> => {
-    await end('SIGTERM');
-    if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+    await server.end('SIGTERM');
+    await remove();
   };
   try {
-    await start();
+    await server.start();
   } catch (error) {
     await stop();
     throw error;
   }
   return {
-    ...{ endpoint, region, credentials, start, stop },
+    ...{ endpoint, region, credentials, stop },
+    start: () => server.start(),
     get pid() {
-      return child?.pid;
+      return server.pid;
     },
-    kill: () => end('SIGKILL'),
+    kill: () => server.end('SIGKILL'),
   };
-}
-
-/** It ends with its parent, where the system can see to that. */
-function launch(program: string, args: readonly string[], detached: boolean): ChildProcess {
-  const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path));
-  const [command, before] =
-    setpriv === undefined ? [program, []] : [setpriv, ['--pdeathsig', 'KILL', '--', program]];
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    ROOT_ACCESS_KEY: credentials.accessKeyId,
-    ROOT_SECRET_KEY: credentials.secretAccessKey,
-  };
-  return spawn(command, [...before, ...args], { env, stdio: ['ignore', 'ignore', 'pipe'], detached });
 }
 
 async function untilHealthy(child: ChildProcess, url: string): Promise<void> {
   let told = '';
+  // It has nothing to say there, and must not wait for a reader.
+  child.stdout?.resume();
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     told = (told + text).slice(-4_000);
   });
@@ -119,13 +105,4 @@ async function untilHealthy(child: ChildProcess, url: string): Promise<void> {
     if (Date.now() > until) throw new Error(`versitygw did not start within ${startMs} ms: ${told}`);
     await sleep(20);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, host);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,14 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type PlaybackTokenResource as PlaybackToken, type Video } from '@millrace/contract';
+import { probePort } from '@millrace/platform';
 import { waitFor } from '@millrace/testing';
 import { type Frame, type Page } from 'playwright-core';
 import { type Customer, signUp } from './demo/customer.ts';
@@ -68,14 +67,7 @@ describe('the demo', () => {
   }
 
   /** A port that nobody listens on. */
-  async function deadAddress(): Promise<string> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    server.close();
-    await once(server, 'close');
-    return `http://127.0.0.1:${port}`;
-  }
+  const deadAddress = async (): Promise<string> => `http://127.0.0.1:${await probePort('127.0.0.1')}`;
 
   describe('names the first thing that failed', () => {
     /** Runs the demo with other addresses than the true ones. */

@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { probePort } from '@millrace/platform';
 import { type Customer, signUp } from '../demo/customer.ts';
 import { untilReady } from '../demo/demo.ts';
 import { startStack, type StartedStack } from '../demo/stack.ts';
@@ -16,16 +15,6 @@ jest.setTimeout(180_000);
 const never = new AbortController().signal;
 const run = promisify(execFile);
 const seconds = 40;
-
-/** The CDN's own address is not that of its public name, so its port is chosen here. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Once through everything that is real: upload, encode, embed, renew, hold, delete. */
 describe('the service and a browser', () => {
@@ -43,7 +32,8 @@ describe('the service and a browser', () => {
       ...['-f', 'lavfi', '-i', `sine=frequency=330:duration=${seconds}`],
       ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac', clip],
     ]);
-    const port = await freePort();
+    // The CDN's own address is not that of its public name, so its port is chosen here.
+    const port = await probePort('127.0.0.1');
     const env = { CDN_URL: `https://${cdnHost}`, CDN_PORT: String(port) };
     stack = await startStack({ dataDir: join(folder, 'data'), env, signal: never });
     customer = await signUp(stack, 'free');

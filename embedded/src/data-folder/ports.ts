@@ -1,8 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { type Logger } from '@millrace/platform';
+import { type Logger, probePort } from '@millrace/platform';
 import { z } from 'zod';
 import { DamagedFileError, readJsonFile, writeJsonFile } from './json-file.ts';
 
@@ -66,22 +64,11 @@ async function rememberedOrFree(
     if (!chosen.includes(port) && (await isFree(host, port))) return port;
   }
   // Whatever keeps all of them from us, the system's own choice works or says it.
-  return probe(host, 0);
+  return probePort(host);
 }
 
 const isFree = (host: string, port: number): Promise<boolean> =>
-  probe(host, port).then(
+  probePort(host, port).then(
     () => true,
     () => false,
   );
-
-/** Opens the port and lets it go again; 0 finds a free one. */
-async function probe(host: string, port: number): Promise<number> {
-  const server = createServer();
-  server.listen(port, host);
-  await once(server, 'listening');
-  const { port: found } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return found;
-}

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { probePort } from '@millrace/platform';
 import { type Binaries } from './binaries.ts';
 import { needs } from './cluster.ts';
 import { type DatabaseUser } from './database-user.ts';
@@ -43,7 +43,7 @@ export interface PostmasterDeps {
 export async function startPostmaster(deps: PostmasterDeps, wanted?: number): Promise<Postmaster> {
   const until = Date.now() + RETRY_MS;
   for (;;) {
-    const port = wanted ?? (await freePort());
+    const port = wanted ?? (await probePort('127.0.0.1'));
     const { child, log } = spawnServer(deps, port);
     if (await becomesReady(child, log)) return postmaster(child, port);
     if (!log.lines.some((line) => PASSING.test(line)) || Date.now() > until) {
@@ -107,15 +107,4 @@ function postmaster(child: ChildProcess, port: number): Postmaster {
 
 function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { probePort } from '@millrace/platform';
 import { type BrowserContext } from 'playwright-core';
 import { type StartedStack, startStack } from '../../demo/stack.ts';
 import { launchChromium } from '../../testing/chromium.ts';
@@ -22,7 +21,7 @@ export interface Office {
 }
 
 export async function openOffice(): Promise<Office> {
-  const [apiPort, cdnPort] = [await freePort(), await freePort()];
+  const [apiPort, cdnPort] = [await probePort('127.0.0.1'), await probePort('127.0.0.1')];
   const env = {
     ...{ API_URL: api, API_PORT: String(apiPort) },
     ...{ CDN_URL: 'https://cdn.example.net', CDN_PORT: String(cdnPort) },
@@ -59,13 +58,4 @@ export async function openOffice(): Promise<Office> {
       await stack.stop();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

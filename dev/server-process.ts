@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface ServerProcess {
+  /** Undefined while it is not running. */
+  readonly pid: number | undefined;
+  /** Starts it, again after `end`; resolves when it is ready. */
+  start(): Promise<void>;
+  /** Sends it a signal that it lives through. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
+  /** Ends it and waits until it is gone. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+}
+
+export interface ServerCommand {
+  command: readonly [program: string, ...args: string[]];
+  /** All of its environment; this process's unless told. */
+  env?: NodeJS.ProcessEnv;
+  /** A process group of its own: a terminal's Ctrl-C is not for it. */
+  detached: boolean;
+  /** Rejects when it ends before it is ready. Reads its output, which is piped. */
+  untilReady: (child: ChildProcess) => Promise<void>;
+}
+
+/** A server of another project as a child, which ends with its parent where the system can see to that. */
+export function serverProcess({ command, env, detached, untilReady }: ServerCommand): ServerProcess {
+  let child: ChildProcess | null = null;
+  return {
+    get pid() {
+      return child?.pid;
+    },
+    start: async () => {
+      const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path));
+      const [program, ...args] =
+        setpriv === undefined ? command : ([setpriv, '--pdeathsig', 'KILL', '--', ...command] as const);
+      child = spawn(program, args, {
+        ...{ stdio: ['ignore', 'pipe', 'pipe'], detached },
+        ...(env === undefined ? {} : { env }),
+      });
+      await untilReady(child);
+    },
+    signal: (signal) => void child?.kill(signal),
+    end: async (signal) => {
+      const ending = child;
+      child = null;
+      if (ending === null || ending.exitCode !== null || ending.signalCode !== null) return;
+      ending.kill(signal);
+      await once(ending, 'exit');
+    },
+  };
+}
+
+/** The folder that was told, else a temporary one, which `remove` removes. */
+export async function serverFolder(
+  told: string | undefined,
+  prefix: string,
+): Promise<{ dataDir: string; isTemporary: boolean; remove: () => Promise<void> }> {
+  const dataDir = told ?? (await mkdtemp(join(tmpdir(), prefix)));
+  const isTemporary = told === undefined;
+  return {
+    ...{ dataDir, isTemporary },
+    remove: async () => {
+      if (isTemporary) await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
