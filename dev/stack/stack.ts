@@ -7,7 +7,8 @@ import {
   removeRunFile,
   serviceSettings,
   startDevelopment,
-  Undo,
+  startOrUndo,
+  type Undo,
   writeJsonFile,
   writeRunFile,
 } from '@millrace/embedded/stack-parts';
@@ -58,15 +59,8 @@ const host = '127.0.0.1';
  * own, and what `--dev` adds to the embedded service. Resolves when all of it is ready; undoes what was started when it
  * cannot.
  */
-export async function startStack(options: StackOptions): Promise<RunningStack> {
-  const undo = new Undo(options.logger);
-  try {
-    return await start(options, undo);
-  } catch (error) {
-    await undo.run();
-    throw error;
-  }
-}
+export const startStack = (options: StackOptions): Promise<RunningStack> =>
+  startOrUndo(options.logger, (undo) => start(options, undo));
 
 async function start(options: StackOptions, undo: Undo): Promise<RunningStack> {
   const { dataDir, env, logger, say, signal } = options;

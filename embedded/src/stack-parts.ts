@@ -1,7 +1,7 @@
 // What `npm run stack` is made of, which runs the same services as processes of their own.
 export { distributedBackend } from './cli/distributed.ts';
 export { serviceSettings } from './compose/service-settings.ts';
-export { Undo } from './compose/undo.ts';
+export { startOrUndo, type Undo } from './compose/undo.ts';
 export { writeJsonFile } from './data-folder/json-file.ts';
 export { choosePorts } from './data-folder/ports.ts';
 export { removeRunFile, writeRunFile } from './data-folder/run-file.ts';

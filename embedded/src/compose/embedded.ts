@@ -16,7 +16,7 @@ import { type Development } from '../dev/development.ts';
 import { startPostgres } from '../postgres/index.ts';
 import { openRecord } from './record.ts';
 import { createServiceSet } from './service-set.ts';
-import { Undo } from './undo.ts';
+import { startOrUndo, type Undo } from './undo.ts';
 
 export interface EmbeddedOptions {
   dataDir: string;
@@ -49,15 +49,8 @@ export interface Embedded {
 }
 
 /** Starts everything in one process and resolves when it is ready; undoes what was started when it cannot. */
-export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
-  const undo = new Undo(options.logger);
-  try {
-    return await start(options, undo);
-  } catch (error) {
-    await undo.run();
-    throw error;
-  }
-}
+export const startEmbedded = (options: EmbeddedOptions): Promise<Embedded> =>
+  startOrUndo(options.logger, (undo) => start(options, undo));
 
 async function start(options: EmbeddedOptions, undo: Undo): Promise<Embedded> {
   const { dataDir, config, logger, signal } = options;

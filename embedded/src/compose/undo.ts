@@ -20,3 +20,14 @@ export class Undo {
     }
   }
 }
+
+/** Starts something; undoes what was started when it cannot. */
+export async function startOrUndo<T>(logger: Logger, start: (undo: Undo) => Promise<T>): Promise<T> {
+  const undo = new Undo(logger);
+  try {
+    return await start(undo);
+  } catch (error) {
+    await undo.run();
+    throw error;
+  }
+}
