@@ -54,6 +54,34 @@ export function serverProcess({ command, env, detached, untilReady }: ServerComm
   };
 }
 
+/** Of a log, what an error tells. */
+const lastWords = 4_000;
+
+/**
+ * Resolves when a server says these words in its output; rejects with the end of it when the server ends before, or
+ * does not say them in time. Reads the output for as long as the server runs.
+ */
+export async function untilSaid(
+  child: ChildProcess,
+  { name, words, withinMs }: { name: string; words: string; withinMs: number },
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+  let log = '';
+  const fail = (why: string): void => reject(new Error(`${name} ${why}: ${log}`));
+  const timer = setTimeout(() => fail(`was not ready within ${withinMs} ms`), withinMs);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      // Sought before the log is cut: on a busy machine one piece may hold the words and much after them.
+      const grown = log + text;
+      if (grown.includes(words)) resolve(undefined);
+      log = grown.slice(-lastWords);
+    });
+  }
+  child.once('error', reject);
+  child.once('exit', (code) => fail(`ended with ${code ?? 'a signal'}`));
+  await promise.finally(() => clearTimeout(timer));
+}
+
 /** The folder that was told, else a temporary one, which `remove` removes. */
 export async function serverFolder(
   told: string | undefined,

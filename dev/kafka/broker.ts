@@ -1,10 +1,10 @@
-import { type ChildProcess, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { serverFolder, serverProcess } from '../server-process.ts';
+import { serverFolder, serverProcess, untilSaid } from '../server-process.ts';
 import { kafkaJars } from './jars.ts';
 import { brokerProperties, type SecureListener } from './properties.ts';
 
@@ -46,7 +46,7 @@ const startMs = 60_000;
 /** Small, and quick to start rather than quick to run. */
 const jvm = ['-Xms256m', '-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dlog4j2.level=INFO'];
 /** The port opens earlier, but refuses what comes. */
-const readyLine = 'Kafka Server started';
+const readyWords = 'Kafka Server started';
 
 /**
  * Starts a real Apache Kafka broker (KRaft, one node) on loopback and resolves when it takes requests. The first
@@ -65,7 +65,7 @@ export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promis
   const broker = serverProcess({
     command: ['java', ...jvm, '-cp', join(jars, '*'), 'kafka.Kafka', properties],
     detached: options.detached ?? false,
-    untilReady,
+    untilReady: (child) => untilSaid(child, { name: 'Kafka', words: readyWords, withinMs: startMs }),
   });
   const stop = async (): Promise<void> => {
     await broker.end(isTemporary ? 'SIGKILL' : 'SIGTERM');
@@ -101,23 +101,6 @@ function format(jars: string, properties: string): void {
   const tool = ['kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', clusterId, '-c', properties];
   const { status, stderr } = spawnSync('java', ['-cp', join(jars, '*'), ...tool], { encoding: 'utf8' });
   if (status !== 0) throw new Error(`the broker's storage could not be formatted: ${stderr}`);
-}
-
-/** Resolves at the broker's own word; rejects with the end of its log when it ends before. */
-async function untilReady(child: ChildProcess): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
-  let log = '';
-  const fail = (why: string): void => reject(new Error(`Kafka ${why}: ${log.slice(-4_000)}`));
-  const timer = setTimeout(() => fail(`was not ready within ${startMs} ms`), startMs);
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      log = (log + text).slice(-16_000);
-      if (log.includes(readyLine)) resolve(undefined);
-    });
-  }
-  child.once('error', reject);
-  child.once('exit', (code) => fail(`ended with ${code ?? 'a signal'}`));
-  await promise.finally(() => clearTimeout(timer));
 }
 
 /** Ports for clients, the controller and the secure listener; the first as given. */

@@ -94,8 +94,10 @@ function readyOrThrow(child: ChildProcess): Promise<void> {
       fail('did not start');
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      log = (log + text).slice(-16_384);
-      if (!log.includes('database system is ready to accept connections')) return;
+      // Sought before the log is cut: on a busy machine one piece may hold the words and much after them.
+      const grown = log + text;
+      log = grown.slice(-16_384);
+      if (!grown.includes('database system is ready to accept connections')) return;
       clearTimeout(timer);
       resolve();
     });
