@@ -34,7 +34,7 @@ interface Cost {
 }
 
 const record = await openApiRecord(200);
-const load = fork(fileURLToPath(new URL('./api-load.ts', import.meta.url)));
+const load = fork(fileURLToPath(new URL('./api-load.ts', import.meta.url)), { execArgv: [] });
 
 async function send(side: Side, count: number): Promise<number> {
   const order: LoadOrder = { port: side.port, requests: count, connections, targets: record.targets };
