@@ -10,8 +10,12 @@ import { startPostgres } from '../postgres/index.ts';
 export interface Backend {
   store(): Promise<Database>;
   bus(): Promise<Bus>;
-  /** Brings the schema up to date. @returns the migrations that were missing */
-  migrate(): Promise<readonly string[]>;
+  /**
+   * Brings the schema up to date.
+   * @param waitMs how long a database that is not there yet is waited for, in milliseconds
+   * @returns the migrations that were missing
+   */
+  migrate(waitMs?: number): Promise<readonly string[]>;
   /** Creates the topics that are missing. @returns what is there and not as it should be */
   ensureTopics(): Promise<readonly object[]>;
   /** Makes the bucket what the services need. @returns what was done */

@@ -18,7 +18,7 @@ import { distributedBackend } from './distributed.ts';
 export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const logger = createLogger({
     service: 'cli',
-    level: env['LOG_LEVEL'] === 'debug' ? 'debug' : 'error',
+    level: env['LOG_LEVEL'] === 'debug' || env['LOG_LEVEL'] === 'warn' ? env['LOG_LEVEL'] : 'error',
     destination: process.stderr,
   });
   try {

@@ -32,6 +32,11 @@ const text = (flags: Flags, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 const given = (flags: Flags, name: string): string => text(flags, name) ?? '';
+const secondsOf = (flags: Flags, name: string): number => {
+  const value = text(flags, name) ?? '0';
+  if (!/^\d{1,5}$/.test(value)) throw new CommandUsageError(`--${name} is a number of seconds`);
+  return Number(value);
+};
 const operator = async (context: CommandContext) =>
   createOperator({ store: await context.backend.store(), clock: systemClock });
 const teamFlags = { optional: ['reason'], switches: ['legal'] } as const;
@@ -147,7 +152,11 @@ export const commands: Readonly<{ [name: string]: Command }> = {
   },
   migrate: {
     values: [],
-    run: async (context) => ({ migrated: true, applied: await context.backend.migrate() }),
+    optional: ['wait'],
+    run: async (context, _values, flags) => ({
+      migrated: true,
+      applied: await context.backend.migrate(1_000 * secondsOf(flags, 'wait')),
+    }),
   },
   topics: {
     values: [],

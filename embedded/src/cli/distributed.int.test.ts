@@ -38,7 +38,7 @@ describe('the command line on services whose record is elsewhere', () => {
       expect(await query(database.connectionString, 'select name from migrations order by number')).toEqual(
         all.map((name) => ({ name })),
       );
-      expect(await millrace('migrate')).toEqual({ migrated: true, applied: [] });
+      expect(await millrace('migrate', '--wait', '30')).toEqual({ migrated: true, applied: [] });
     },
     slowly,
   );

@@ -36,7 +36,11 @@ export function distributedBackend(
       );
     },
     bus,
-    migrate: () => migrate(directUrl(loadConfig(configs.database, env))),
+    migrate: (waitMs = 0) =>
+      migrate(directUrl(loadConfig(configs.database, env)), {
+        waitMs,
+        onWait: (reason) => logger.warn({ err: reason }, 'the database lets the migration wait'),
+      }),
     ensureTopics: async () => (await bus()).ensureTopics(),
     prepareBucket: async () => {
       const { prepareObjects } = await import('@millrace/objects/s3');

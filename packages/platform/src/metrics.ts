@@ -17,7 +17,11 @@ export interface Metrics {
     name: string,
     help: string,
     labelNames?: readonly L[],
-  ): { set(value: number, labels?: Labels<L>): void };
+  ): {
+    set(value: number, labels?: Labels<L>): void;
+    /** Forgets every value; a gauge without labels shows 0 then. */
+    clear(): void;
+  };
   /** A gauge that is read when it is scraped; naming it again replaces what is read. */
   observe(name: string, help: string, read: () => number): void;
   /** @param buckets upper bounds, in the unit of the name */
@@ -50,7 +54,10 @@ export function createMetrics(options: { service: string; process?: boolean }): 
     },
     gauge: (name, help, labelNames = []) => {
       const metric = once(name, () => new Gauge({ name, help, labelNames: [...labelNames], registers }));
-      return { set: (value, labels = {}) => metric.set(labels, value) };
+      return {
+        set: (value, labels = {}) => metric.set(labels, value),
+        clear: () => metric.reset(),
+      };
     },
     observe: (name, help, read) => {
       registry.removeSingleMetric(name);

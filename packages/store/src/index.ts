@@ -83,6 +83,7 @@ export {
   repairJobs,
   type StoredOutput,
 } from './encode-jobs.ts';
+export { encodeBacklog } from './encode-backlog.ts';
 export { republishQueued } from './encode-permits.ts';
 export { type FinishOutcome, finishJob, finishPlan, finishTask, replanVideo } from './encode-results.ts';
 export { failTask, reapExpiredLeases } from './encode-troubles.ts';

@@ -15,6 +15,7 @@ import { type Database, listen, type Listener } from '@millrace/store';
 import { type ReconcilerConfig } from './config.ts';
 import { lead } from './leader.ts';
 import { allLoops } from './loops/all.ts';
+import { backlogLoop } from './loops/backlog.ts';
 import { type ReconcileLoop, repeat } from './loops/loop.ts';
 import { relayLoop } from './relay/relay-loop.ts';
 import { consumeUsage } from './usage/consume-usage.ts';
@@ -54,7 +55,7 @@ export function createReconciler(deps: ReconcilerDeps): Service {
   const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
     const relay = relayLoop({ ...deps, bell }, { lease: leaseName, epoch });
     supervisor = superviseLoops(
-      [relay, ...allLoops({ ...deps, txt }).map((loop) => repeat(loop, deps))],
+      [relay, backlogLoop(deps), ...allLoops({ ...deps, txt }).map((loop) => repeat(loop, deps))],
       deps,
     );
     leading.set(1);

@@ -1,0 +1,39 @@
+import { type Clock, type Loop, type Metrics } from '@millrace/platform';
+import { type Database, encodeBacklog } from '@millrace/store';
+
+const everyMs = 5_000;
+
+/**
+ * Shows what encoders have before them, for whatever scales them. A process that leads no longer shows nothing: an old
+ * number would be acted on.
+ */
+export const backlogLoop = ({
+  store,
+  clock,
+  metrics,
+}: {
+  store: Database;
+  clock: Clock;
+  metrics: Metrics;
+}): Loop => {
+  const backlog = metrics.gauge(
+    'millrace_encode_backlog_seconds',
+    'Estimated CPU seconds of encode tasks that wait or are under way, by class.',
+    ['class'],
+  );
+  return {
+    name: 'encode-backlog',
+    run: async (signal, done) => {
+      try {
+        while (!signal.aborted) {
+          for (const { class: name, seconds } of await encodeBacklog(store))
+            backlog.set(seconds, { class: name });
+          done();
+          await clock.sleep(everyMs, signal).catch(() => undefined);
+        }
+      } finally {
+        backlog.clear();
+      }
+    },
+  };
+};
