@@ -67,6 +67,8 @@ function counters(
     'Messages by what became of them: handled, failed (delivered again) or dead (does not parse).',
     ['topic', 'outcome'],
   );
+  // From zero on: of a series that begins with its first fault, no rate and no alert sees that one.
+  for (const outcome of ['handled', 'failed', 'dead']) messages?.inc({ topic, outcome }, 0);
   const seconds = metrics?.histogram('millrace_bus_handle_seconds', 'Time in the handler.', secondsBuckets, [
     'topic',
   ]);

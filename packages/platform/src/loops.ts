@@ -41,6 +41,7 @@ export function superviseLoops(
     ['loop'],
   );
   const failures = metrics.counter('millrace_loop_failures_total', 'How often the loop failed.', ['loop']);
+  for (const { name } of loops) failures.inc({ loop: name }, 0);
   let running: Promise<void>[] = [];
 
   const keep = async (loop: Loop): Promise<void> => {

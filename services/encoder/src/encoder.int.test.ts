@@ -205,10 +205,16 @@ describe('an encode', () => {
     const all = (await objects.all(`videos/${videoId}/`)).map((object) => object.key);
     expect(all.filter((key) => !key.includes('/original/')).sort()).toEqual(kept.sort());
     expect(await readdir(path.join(folder, 'scratch'))).toEqual([]);
+    await waitFor(async () => (await metrics.render()).includes('kind="assemble",result="done"'));
     const text = await metrics.render();
     for (const kind of ['plan', 'video', 'audio', 'images', 'assemble']) {
       expect(text).toContain(`millrace_encode_tasks_total{kind="${kind}",result="done",service="encoder"} 1`);
     }
+    // A clip of some seconds counts as a minute.
+    expect(text).toContain('millrace_video_ready_seconds_count{service="encoder"} 1');
+    expect(text).toContain('millrace_video_ready_relative_count{service="encoder"} 1');
+    const sum = (name: string): number => Number(new RegExp(`${name}_sum{[^}]*} (.*)`).exec(text)?.[1]);
+    expect(sum('millrace_video_ready_relative')).toBeCloseTo(sum('millrace_video_ready_seconds') / 60, 6);
     expect(await reportOf(videoId)).toMatchObject({ source: { container: 'mp4' }, 'video-0': { notes: [] } });
   });
 });

@@ -17,6 +17,7 @@ import { lead } from './leader.ts';
 import { allLoops } from './loops/all.ts';
 import { backlogLoop } from './loops/backlog.ts';
 import { type ReconcileLoop, repeat } from './loops/loop.ts';
+import { waitingLoop } from './loops/waiting.ts';
 import { relayLoop } from './relay/relay-loop.ts';
 import { consumeUsage } from './usage/consume-usage.ts';
 
@@ -55,7 +56,7 @@ export function createReconciler(deps: ReconcilerDeps): Service {
   const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
     const relay = relayLoop({ ...deps, bell }, { lease: leaseName, epoch });
     supervisor = superviseLoops(
-      [relay, backlogLoop(deps), ...allLoops({ ...deps, txt }).map((loop) => repeat(loop, deps))],
+      [relay, backlogLoop(deps), waitingLoop(deps), ...allLoops({ ...deps, txt }).map((loop) => repeat(loop, deps))],
       deps,
     );
     leading.set(1);

@@ -68,6 +68,7 @@ export function createBlocks(deps: BlocksDeps): Blocks {
     'Fetches from the object store, by outcome.',
     ['outcome'],
   );
+  for (const outcome of ['ok', 'failed', 'aborted']) fetches.inc({ outcome }, 0);
   metrics.observe('millrace_cdn_block_cache_bytes', 'Memory of cached blocks.', () => cache.bytes);
 
   /** Two tries, the second for what the first left: a connection that breaks in mid-body is nobody's fault. */

@@ -88,11 +88,13 @@ class States implements PlaybackStates {
   readonly #retryAtMs = new GenerationCache<number>(1024 * 1024);
   readonly #progress = createTailProgress();
   readonly #startedMs: number;
+  readonly #reads: ReturnType<typeof countReads>;
   #following = false;
   #recordReadMs: number;
 
   constructor(deps: PlaybackStatesDeps) {
     this.#deps = deps;
+    this.#reads = countReads(deps.metrics);
     this.#videos = new KnownStates(deps.maximumBytes / 2);
     this.#accounts = new KnownStates(deps.maximumBytes / 4);
     this.#projects = new KnownStates(deps.maximumBytes / 4);
@@ -213,20 +215,15 @@ class States implements PlaybackStates {
   }
 
   async #readUntilCurrent(videoId: string, reading: Reading): Promise<PlaybackView> {
-    const reads = this.#deps.metrics.counter(
-      'millrace_cdn_state_reads_total',
-      'Reads of playback state by the internal route, by outcome.',
-      ['outcome'],
-    );
     for (let attempt = 1; attempt <= maximumAttempts; attempt++) {
       const { unknownChanges } = reading;
       const startedMs = this.#nowMs();
       const tailed = this.#following;
       const answer = await this.#deps.record.read(videoId).catch((error: unknown) => {
-        reads.inc({ outcome: 'failed' });
+        this.#reads.inc({ outcome: 'failed' });
         throw error;
       });
-      reads.inc({ outcome: 'ok' });
+      this.#reads.inc({ outcome: 'ok' });
       this.#recordReadMs = startedMs;
       if (reading.unknownChanges !== unknownChanges) continue;
       return this.#keep(videoId, answer, reading, { confirmedMs: startedMs, tailed });
@@ -257,4 +254,15 @@ class States implements PlaybackStates {
   #nowMs(): number {
     return this.#deps.clock.now().getTime();
   }
+}
+
+function countReads(metrics: Metrics): { inc(labels: { outcome: 'ok' | 'failed' }): void } {
+  const reads = metrics.counter(
+    'millrace_cdn_state_reads_total',
+    'Reads of playback state by the internal route, by outcome.',
+    ['outcome'],
+  );
+  // A series that is there before its first failure: else no rate sees that one.
+  for (const outcome of ['ok', 'failed']) reads.inc({ outcome }, 0);
+  return reads;
 }

@@ -19,6 +19,10 @@ export interface TailDeps {
  * @param attempted called after each attempt to join, whatever came of it
  */
 export function createTail(deps: TailDeps, attempted: () => void): Loop {
+  const unreadable = deps.metrics.counter(
+    'millrace_cdn_state_unreadable_total',
+    'State messages that could not be read.',
+  );
   const group = `cdn-${randomBytes(12).toString('hex')}`;
   return {
     name: 'playback-state-tail',
@@ -27,7 +31,7 @@ export function createTail(deps: TailDeps, attempted: () => void): Loop {
       try {
         const partitions = await deps.bus.partitions(topic.name);
         const onMessage = (message: BusMessage): Promise<void> => {
-          handle(message, deps);
+          handle(message, { ...deps, unreadable: () => unreadable.inc() });
           done();
           return Promise.resolve();
         };
@@ -55,11 +59,14 @@ export function createTail(deps: TailDeps, attempted: () => void): Loop {
   };
 }
 
-function handle(message: BusMessage, { states, logger, metrics }: TailDeps): void {
+function handle(
+  message: BusMessage,
+  { states, logger, unreadable }: Pick<TailDeps, 'states' | 'logger'> & { unreadable: () => void },
+): void {
   states.partitionSeen(message.partition);
   const parsed = topic.schema.safeParse(parseJson(message.value));
   if (!parsed.success) {
-    metrics.counter('millrace_cdn_state_unreadable_total', 'State messages that could not be read.').inc();
+    unreadable();
     logger.error(
       { key: message.key, partition: message.partition, offset: message.offset },
       'unreadable playback state message',

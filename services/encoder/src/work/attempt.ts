@@ -2,17 +2,20 @@ import {
   abandonAttempt,
   attemptOf,
   type ClaimedTask,
+  encodeTime,
   failTask,
   findEncodeJob,
   type FinishOutcome,
   releaseTask,
 } from '@millrace/store';
-import { inSpan, type Metrics } from '@millrace/platform';
+import { inSpan } from '@millrace/platform';
 import { assembleTask } from '../tasks/assemble.ts';
 import { type TaskContext, type Tools } from '../tasks/context.ts';
 import { mediaTask } from '../tasks/media.ts';
 import { planTask } from '../tasks/plan.ts';
+import { posterTask } from '../tasks/poster.ts';
 import { mayBeChunking, runWhole } from '../tasks/run-whole.ts';
+import { attemptMeasures } from './measures.ts';
 import { patiently } from './patience.ts';
 import { AttemptStopped, type StopReason, troubleOf } from './trouble.ts';
 
@@ -54,6 +57,7 @@ async function attemptInside(own: Tools, task: ClaimedTask, signal: AbortSignal)
     recordEnd(own, task, signal.aborted ? signal.reason : error),
   );
   if (result !== 'done') await removeWrites(own, task);
+  else if (task.kind === 'assemble') await measureReady(own, task);
   own.logger.info({ result }, 'attempt ended');
   return result;
 }
@@ -82,16 +86,10 @@ function work(context: TaskContext): Promise<AttemptResult> {
       return mediaTask(context);
     case 'assemble':
       return assembleTask(context);
+    case 'poster':
+      return posterTask(context);
   }
 }
-
-/** `infrastructure` and `room` are our own: an alert stands on them, and each `failed` among them is a video lost to us. */
-const troublesOf = (metrics: Metrics) =>
-  metrics.counter(
-    'millrace_encode_troubles_total',
-    'Attempts that ended in trouble, by its kind and what became of the task.',
-    ['kind', 'outcome'],
-  );
 
 /** The attempt itself is over, so nothing stops this but time. */
 const unstoppable = new AbortController().signal;
@@ -108,12 +106,21 @@ async function recordEnd(tools: Tools, task: ClaimedTask, error: unknown): Promi
     const trouble = troubleOf(error);
     logger.warn({ err: error, trouble: trouble.kind, detail: trouble.message }, 'attempt failed');
     const outcome = await tell(() => failTask(store, attemptOf(task), trouble));
-    troublesOf(metrics).inc({ kind: trouble.kind, outcome: outcome.kind });
+    attemptMeasures(metrics).trouble(trouble.kind, outcome.kind);
     return outcome.kind;
   } catch (failure) {
     logger.error({ err: failure }, 'the end of an attempt could not be recorded');
     return 'unrecorded';
   }
+}
+
+/** How long the video took; a number that cannot be had is not worth an attempt's while. */
+async function measureReady({ store, metrics, logger }: Tools, { jobId }: ClaimedTask): Promise<void> {
+  const time = await encodeTime(store, jobId).catch((error: unknown) => {
+    logger.warn({ err: error }, 'the time to ready was not measured');
+    return null;
+  });
+  if (time !== null) attemptMeasures(metrics).ready(time.tookSeconds, time.durationSeconds);
 }
 
 /** Deletes what a losing attempt wrote. Its row is a tombstone by then: the sweep finds what this misses. */

@@ -3,6 +3,7 @@ import { type ClaimedTask, claimTask, type Database } from '@millrace/store';
 import { type EncoderConfig } from '../config.ts';
 import { type AttemptResult } from './attempt.ts';
 import { holdLease, type HeldLease } from './lease.ts';
+import { attemptMeasures } from './measures.ts';
 import { AttemptStopped } from './trouble.ts';
 
 export interface SlotsDeps {
@@ -35,6 +36,7 @@ export class Slots {
   constructor(deps: SlotsDeps) {
     this.#deps = deps;
     this.#metrics = slotMetrics(deps.metrics);
+    attemptMeasures(deps.metrics);
     deps.metrics.observe('millrace_encode_slots_busy', 'Slots with a task.', () => this.#running.size);
   }
 

@@ -20,6 +20,7 @@ export function limitsLoops({
     'Sums of usage that were not what the record says, by kind. Each is a fault.',
     ['kind'],
   );
+  for (const kind of ['stored', 'upload']) drifted.inc({ kind }, 0);
   return [
     { name: 'watch-limits', everyMs: 10_000, run: () => reconcileWatchLimits(store) },
     { name: 'purge-views', everyMs: 60_000, run: () => purgeViews(store) },

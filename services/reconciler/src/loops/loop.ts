@@ -24,6 +24,7 @@ export function repeat(
     [0.005, 0.02, 0.1, 0.5, 2, 10, 60],
     ['loop'],
   );
+  corrections.inc({ loop: loop.name }, 0);
   return {
     name: loop.name,
     run: async (signal, done) => {

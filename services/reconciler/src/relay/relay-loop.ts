@@ -1,5 +1,5 @@
+import { topics } from '@millrace/contract';
 import { type Bell, type Loop, type Metrics } from '@millrace/platform';
-import { outboxBacklog } from '@millrace/store';
 import { relayOutbox, type RelayDeps } from './relay.ts';
 
 /** How long the relay sleeps when nobody wakes it, in milliseconds. */
@@ -10,15 +10,14 @@ export function relayLoop(
   deps: Omit<RelayDeps, 'onPublished' | 'onParked'> & { metrics: Metrics; bell: Bell },
   relay: { lease: string; epoch: number },
 ): Loop {
-  const { clock, metrics, store } = deps;
+  const { clock, metrics } = deps;
   const delay = metrics.histogram(
     'millrace_outbox_delay_seconds',
     'From writing a row to its acknowledgement by the bus.',
     [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5, 30],
   );
   const parked = metrics.counter('millrace_outbox_parked_total', 'Rows the bus refused for good.', ['topic']);
-  const waiting = metrics.gauge('millrace_outbox_rows', 'Rows in the outbox.', ['state']);
-  const oldest = metrics.gauge('millrace_outbox_oldest_seconds', 'Age of the oldest waiting row.');
+  for (const { name } of Object.values(topics)) parked.inc({ topic: name }, 0);
   const relayDeps: RelayDeps = {
     ...deps,
     onPublished: (rows) => {
@@ -32,10 +31,6 @@ export function relayLoop(
     run: async (signal, done) => {
       while (!signal.aborted) {
         await relayOutbox(relayDeps, relay, signal);
-        const backlog = await outboxBacklog(store);
-        waiting.set(backlog.waiting, { state: 'waiting' });
-        waiting.set(backlog.parked, { state: 'parked' });
-        oldest.set(backlog.oldestSeconds);
         done();
         await deps.bell.wait(sweepMs, signal);
       }

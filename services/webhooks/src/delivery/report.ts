@@ -18,6 +18,7 @@ export function createReporter(logger: Logger, metrics: Metrics): Reporter {
   const attempts = metrics.counter('millrace_webhook_attempts_total', 'Attempts by how they ended.', [
     'outcome',
   ]);
+  for (const outcome of ['delivered', 'retried', 'failed', 'interrupted']) attempts.inc({ outcome }, 0);
   const duration = metrics.histogram(
     'millrace_webhook_attempt_seconds',
     'How long an attempt took.',

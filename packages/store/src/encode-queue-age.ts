@@ -1,0 +1,41 @@
+import { type TaskClass } from '@millrace/domain';
+import { type Queryable } from './db.ts';
+
+/**
+ * For how long the oldest task of each class could have been claimed and was not, in seconds; 0 when none waits. What
+ * is paused waits by the team's will and does not count.
+ */
+export async function encodeQueueAges(
+  db: Queryable,
+): Promise<readonly { class: TaskClass; oldestSeconds: number }[]> {
+  const { rows } = await db.query<{ class: TaskClass; oldestSeconds: number }>(
+    `select c.class, greatest(0, coalesce(max(extract(epoch from clock_timestamp() - t.run_after)), 0))::float8
+       as "oldestSeconds"
+     from unnest(array['standard', 'large']) as c (class)
+     left join encode_tasks t on t.class = c.class and t.status = 'queued'
+       and not exists (select from encode_pauses p where p.scope = 'all'
+         or p.scope = 'class' and p.subject = c.class or p.scope = 'account' and p.subject = t.account_id)
+     group by c.class order by c.class`,
+    [],
+    'encode-queue-ages',
+  );
+  return rows;
+}
+
+/**
+ * How long an encode took, by the record's clock, from the creation of its job (the upload was complete, or the team
+ * asked for another try), beside the length of its video; both in seconds. Null when there is no such job.
+ */
+export async function encodeTime(
+  db: Queryable,
+  jobId: string,
+): Promise<{ tookSeconds: number; durationSeconds: number } | null> {
+  const { rows } = await db.query<{ tookSeconds: number; durationSeconds: number }>(
+    `select extract(epoch from j.finished_at - j.created_at)::float8 as "tookSeconds",
+       coalesce(v.duration_ms, 0)::float8 / 1000 as "durationSeconds"
+     from encode_jobs j join videos v on v.id = j.video_id where j.id = $1 and j.finished_at is not null`,
+    [jobId],
+    'encode-time',
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,45 @@
+import { type Clock, type Loop, type Metrics } from '@millrace/platform';
+import { type Database, encodeQueueAges, outboxBacklog } from '@millrace/store';
+
+const everyMs = 5_000;
+
+/**
+ * Shows what waits in the record. Apart from those who do the work: what waits is most worth knowing while they
+ * cannot. A process that leads no longer shows nothing, since an old number would be believed.
+ */
+export const waitingLoop = ({
+  store,
+  clock,
+  metrics,
+}: {
+  store: Database;
+  clock: Clock;
+  metrics: Metrics;
+}): Loop => {
+  const rows = metrics.gauge('millrace_outbox_rows', 'Rows in the outbox.', ['state']);
+  const oldest = metrics.gauge('millrace_outbox_oldest_seconds', 'Age of the oldest waiting row.');
+  const queued = metrics.gauge(
+    'millrace_encode_oldest_queued_seconds',
+    'For how long the oldest encode task has been due, by class; what is paused does not count.',
+    ['class'],
+  );
+  return {
+    name: 'waiting',
+    run: async (signal, done) => {
+      try {
+        while (!signal.aborted) {
+          const outbox = await outboxBacklog(store);
+          rows.set(outbox.waiting, { state: 'waiting' });
+          rows.set(outbox.parked, { state: 'parked' });
+          oldest.set(outbox.oldestSeconds);
+          for (const { class: name, oldestSeconds } of await encodeQueueAges(store))
+            queued.set(oldestSeconds, { class: name });
+          done();
+          await clock.sleep(everyMs, signal).catch(() => undefined);
+        }
+      } finally {
+        for (const gauge of [rows, oldest, queued]) gauge.clear();
+      }
+    },
+  };
+};
