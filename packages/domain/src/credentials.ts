@@ -1,8 +1,8 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash as digestOf, randomBytes, timingSafeEqual } from 'node:crypto';
 import { base62, isId, newId } from './ids.ts';
 
 /** SHA-256: enough for secrets of 256 random bits, which cannot be guessed however fast the hash is. */
-export const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+export const hashOf = (secret: string): Buffer => digestOf('sha256', secret, 'buffer');
 
 /** Whether a secret has this hash, in time that does not depend on where they differ. */
 export function matchesHash(secret: string, hash: Buffer): boolean {

@@ -46,7 +46,7 @@ export {
   setCaptions,
 } from './captions.ts';
 export * from './videos.ts';
-export { findKeyHolder, findKeyHolderOfVideo, type KeyHolder } from './key-holders.ts';
+export { findKeyHolder, type KeyHolder, keyHoldersOfVideos } from './key-holders.ts';
 export * from './video-moves.ts';
 export { acquireLease, releaseLease } from './leases.ts';
 export { listen, type Listener } from './listener.ts';

@@ -1,3 +1,4 @@
+import DataLoader from 'dataloader';
 import { type ApiKeyScope, type Quality } from '@millrace/contract';
 import { phoneBannedColumn } from './bans.ts';
 import { type Queryable } from './db.ts';
@@ -24,8 +25,7 @@ const columns = `k.id as "keyId", k.scope, k.secret_hash as "secretHash", k.expi
   k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", p.id as "projectId", p.account_id as "accountId",
   a.banned_at as "bannedAt", ${phoneBannedColumn}`;
 
-const from = `from api_keys k
-  join projects p on p.id = k.project_id and p.deleted_at is null
+const ofKey = `join projects p on p.id = k.project_id and p.deleted_at is null
   join accounts a on a.id = p.account_id
   ${joinPlan}`;
 
@@ -44,7 +44,8 @@ export async function findKeyHolder(
   keyId: string,
 ): Promise<{ holder: KeyHolder; project: ProjectRow; plan: Plan } | null> {
   const { rows } = await db.query<ProjectColumns>(
-    `select ${columns}, p.name, p.branding, p.created_at as "createdAt", ${planColumns} ${from} where k.id = $1`,
+    `select ${columns}, p.name, p.branding, p.created_at as "createdAt", ${planColumns}
+     from api_keys k ${ofKey} where k.id = $1`,
     [keyId],
     'key-holder',
   );
@@ -55,25 +56,47 @@ export async function findKeyHolder(
 }
 
 interface VideoColumns extends KeyHolder, Omit<VideoView, 'id'> {
+  /** Which of the look-ups, from 1. */
+  n: number;
   videoId: string | null;
   maxQuality: Quality;
 }
 
-const withVideo = `select ${columns}, v.id as "videoId", ${videoViewColumns}, pl.max_quality as "maxQuality" ${from}
-  left join videos v on v.id = $2 and v.project_id = p.id and v.deleted_at is null
-  where k.id = $1`;
+// The lists come as sub-selects, whose length the planner does not look at: it would plan short ones anew each time.
+const withVideo = `select l.n::integer as n, ${columns}, v.id as "videoId", ${videoViewColumns},
+    pl.max_quality as "maxQuality"
+  from unnest((select $1::text[]), (select $2::text[])) with ordinality as l (key_id, video_id, n)
+  join api_keys k on k.id = l.key_id
+  ${ofKey}
+  left join videos v on v.id = l.video_id and v.project_id = p.id and v.deleted_at is null`;
+
+/** Look-ups in one statement at most: a reader must not wait long for the rest. */
+const mostAtOnce = 64;
 
 /**
- * Who holds a key and a video of its project, in one look-up: for what is asked often. The video is null when the
- * project has none of that id.
+ * Makes a look-up of who holds a key and a video of its project, for what is asked most: what is asked in one turn of
+ * the event loop goes to the record as one statement, so that the busier a process is the less a look-up costs. Null
+ * when the key or its project is gone; the video is null when the project has none of that id.
  */
-export async function findKeyHolderOfVideo(
+export function keyHoldersOfVideos(
   db: Queryable,
-  keyId: string,
-  videoId: string,
-): Promise<{ holder: KeyHolder; video: VideoView | null } | null> {
-  const { rows } = await db.query<VideoColumns>(withVideo, [keyId, videoId], 'key-holder-of-video');
-  const row = rows[0];
-  if (row === undefined) return null;
-  return { holder: row, video: row.videoId === null ? null : Object.assign(row, { id: row.videoId }) };
+): (keyId: string, videoId: string) => Promise<{ holder: KeyHolder; video: VideoView | null } | null> {
+  const loader = new DataLoader<{ keyId: string; videoId: string }, VideoColumns | null>(
+    async (asked) => {
+      const { rows } = await db.query<VideoColumns>(
+        withVideo,
+        [asked.map(({ keyId }) => keyId), asked.map(({ videoId }) => videoId)],
+        'key-holders-of-videos',
+      );
+      const found = new Array<VideoColumns | null>(asked.length).fill(null);
+      for (const row of rows) found[row.n - 1] = row;
+      return found;
+    },
+    { cache: false, maxBatchSize: mostAtOnce, batchScheduleFn: (send) => void setImmediate(send) },
+  );
+  return async (keyId, videoId) => {
+    const row = await loader.load({ keyId, videoId });
+    if (row === null) return null;
+    return { holder: row, video: row.videoId === null ? null : Object.assign(row, { id: row.videoId }) };
+  };
 }

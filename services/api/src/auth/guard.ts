@@ -3,11 +3,11 @@ import { isOriginOf, matchesHash, parseApiKey } from '@millrace/domain';
 import { type Admission, type Guard, type GuardedRequest } from '@millrace/platform';
 import {
   findKeyHolder,
-  findKeyHolderOfVideo,
   findProject,
   findSessionHolder,
   findVideo,
   type KeyHolder,
+  keyHoldersOfVideos,
   type SessionHolder,
   touchApiKey,
   touchSession,
@@ -19,7 +19,9 @@ import { bearerOf, cookieOf, sessionCookie } from './credentials.ts';
 import { refuseBannedDevice } from './device.ts';
 import { admitUploadToken, uploadClaimsOf } from './upload-token.ts';
 
-type GuardDeps = Pick<ApiDeps, 'config' | 'store' | 'clock'>;
+type GuardDeps = Pick<ApiDeps, 'config' | 'store' | 'clock'> & {
+  findKeyHolderOfVideo: ReturnType<typeof keyHoldersOfVideos>;
+};
 
 /** `lastUsedAt` and a session's end are written down at most this often; a write per request would cost more than it. */
 const touchEveryMs = 60_000;
@@ -29,7 +31,8 @@ const touchEveryMs = 60_000;
  * (contract AUT-010). Everything is read from the record for each request, so that a revoked key or a ban
  * counts at once. A Bearer credential beats a cookie.
  */
-export function createCustomerGuard(deps: GuardDeps): Guard {
+export function createCustomerGuard(given: Omit<GuardDeps, 'findKeyHolderOfVideo'>): Guard {
+  const deps: GuardDeps = { ...given, findKeyHolderOfVideo: keyHoldersOfVideos(given.store) };
   return async (route, request) => {
     if (route.auth.length === 0) return { context: {}, jsonOnly: false };
     const bearer = bearerOf(request.headers);
@@ -67,7 +70,7 @@ type FoundByKey = { holder: KeyHolder } & (Omit<ProjectContext, 'caller'> | Omit
 
 /** Whose key it is, and what the route needs found beside it, in one look-up. */
 async function keyHolderOf(
-  { store, clock }: GuardDeps,
+  { store, clock, findKeyHolderOfVideo }: GuardDeps,
   { finds }: RouteDefinition,
   { params }: GuardedRequest,
   bearer: string,
@@ -76,7 +79,7 @@ async function keyHolderOf(
   if (parsed === null) throw unauthorized();
   const found =
     finds === 'video'
-      ? await findKeyHolderOfVideo(store, parsed.id, params['videoId'] ?? '')
+      ? await findKeyHolderOfVideo(parsed.id, params['videoId'] ?? '')
       : await findKeyHolder(store, parsed.id);
   if (found === null || !matchesHash(parsed.secret, found.holder.secretHash)) throw unauthorized();
   const { expiresAt, revokedAt } = found.holder;

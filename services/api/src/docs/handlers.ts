@@ -1,6 +1,7 @@
 import { type ErrorCode, errorCodes, ProblemError } from '@millrace/contract';
 import { openApiDocument } from '@millrace/contract/openapi';
-import { getAbsoluteFSPath } from 'swagger-ui-dist';
+// Its main module would load the whole bundle, which is for browsers.
+import getAbsoluteFSPath from 'swagger-ui-dist/absolute-path.js';
 import { type ApiHandlers } from '../calls.ts';
 import { type FeatureDeps } from '../deps.ts';
 import { docsPage, docsScript, errorPage } from './pages.ts';
