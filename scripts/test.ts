@@ -162,6 +162,12 @@ if (args.includes('--checks')) {
   const page = [join('scripts', 'contract-coverage.ts'), '--check'];
   outcomes.push(await timed('contract', check(process.execPath, page)));
 } else {
+  if (patterns.length === 0) {
+    // Apart from the suites, which are watched for progress.
+    outcomes.push(
+      await timed('kubernetes', check(process.execPath, [join('dev', 'kubernetes', 'build.ts')])),
+    );
+  }
   for (const name of suites) outcomes.push(await timed(name, suite(name, patterns)));
   if (patterns.length === 0) outcomes.push(await timed('contract', coverageCheck));
 }

@@ -4,7 +4,8 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { say, SetupError } from './say.mjs';
 
-const LONGEST_WAIT_MS = 15 * 60_000;
+/** Kubernetes takes ten minutes to build, and half an hour on a busy machine. */
+const LONGEST_WAIT_MS = 45 * 60_000;
 const POLL_MS = 200;
 
 /**
