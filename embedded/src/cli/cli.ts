@@ -107,8 +107,8 @@ async function runCommand(
 }
 
 /**
- * A data folder's services, which may be processes of their own; without one the environment's, when it says where their
- * record is.
+ * A data folder's services, which may be processes of their own; without one the environment's, when it says where any of
+ * what they stand on is.
  */
 function backendFor(options: {
   folder: string;
@@ -117,7 +117,8 @@ function backendFor(options: {
   logger: Logger;
 }): Backend {
   const { folder, isNamed, env, logger } = options;
-  const settings = isNamed || !env['DATABASE_URL'] ? readRunFile(folder)?.settings : env;
+  const isTold = ['DATABASE_URL', 'KAFKA_BROKERS', 'S3_BUCKET'].some((name) => Boolean(env[name]));
+  const settings = isNamed || !isTold ? readRunFile(folder)?.settings : env;
   return settings === undefined ? embeddedBackend(folder, logger) : distributedBackend(settings, logger);
 }
 
