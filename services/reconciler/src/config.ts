@@ -3,6 +3,7 @@ import { checkS3Settings, s3Settings } from '@millrace/objects/s3-settings';
 import { listText, processSettings } from '@millrace/platform';
 import { databaseSettings } from '@millrace/store';
 import { z } from 'zod';
+import { kubernetesSettings } from './kubernetes/settings.ts';
 
 /** The reconciler's settings. */
 export const reconcilerConfig = z.object({
@@ -16,6 +17,12 @@ export type ReconcilerConfig = z.output<typeof reconcilerConfig>;
 
 /** Of a reconciler that is a process of its own. */
 export const reconcilerProcessConfig = reconcilerConfig
-  .safeExtend({ ...processSettings, ...databaseSettings, ...kafkaSettings, ...s3Settings })
+  .safeExtend({
+    ...processSettings,
+    ...databaseSettings,
+    ...kafkaSettings,
+    ...s3Settings,
+    ...kubernetesSettings,
+  })
   .superRefine(checkKafkaSettings)
   .superRefine(checkS3Settings);
