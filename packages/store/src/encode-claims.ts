@@ -1,6 +1,7 @@
 import { type TaskClass } from '@millrace/domain';
 import { type Database, type Queryable } from './db.ts';
 import { permit, type TaskKind } from './encode-permits.ts';
+import { wantedTask } from './encode-wanted.ts';
 import { type Attempt } from './object-prefixes.ts';
 import { addToOutbox } from './outbox.ts';
 import { limitingPlanId } from './plans.ts';
@@ -128,7 +129,10 @@ export const claimTask = (
     return rows[0] ?? null;
   });
 
-/** `cancelled`: the work is no longer wanted (video deleted or failed); `lost`: another may have the task. */
+/**
+ * `cancelled`: the work is no longer wanted (video deleted or failed, another poster chosen); `lost`: another may have
+ * the task.
+ */
 export type HeartbeatAnswer = 'ok' | 'cancelled' | 'lost';
 
 /** Extends a lease. */
@@ -142,8 +146,7 @@ export async function heartbeatTask(
        update encode_tasks t set lease_until = clock_timestamp() + $3 * interval '1 millisecond'
        from encode_jobs j, videos v
        where t.id = $1 and t.fence = $2 and t.status = 'processing' and j.id = t.job_id and v.id = t.video_id
-       returning j.state = 'running' and v.status = 'processing' and v.deleted_at is null
-         and v.current_job_id = j.id as wanted
+       returning j.state = 'running' and ${wantedTask} as wanted
      )
      select case
        when (select wanted from beat) then 'ok'

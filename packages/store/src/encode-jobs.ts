@@ -20,18 +20,28 @@ export async function createEncodeJob(
     headers = {},
   }: { videoId: string; accountId: string; headers?: Record<string, string> },
 ): Promise<string> {
-  const jobId = newId('job');
-  await tx.query('update videos set current_job_id = $2 where id = $1', [videoId, jobId], 'job-make-current');
+  const job = { id: newId('job'), videoId, accountId, trace: headers };
+  await tx.query(
+    'update videos set current_job_id = $2 where id = $1',
+    [videoId, job.id],
+    'job-make-current',
+  );
+  await insertJob(tx, job);
+  await insertTasks(tx, job, [{ kind: 'plan', index: 0, cost: 1 }]);
+  return job.id;
+}
+
+/** Inserts a running job without a task. */
+export async function insertJob(
+  tx: Transaction,
+  { id, videoId, accountId, trace }: JobIdentity,
+): Promise<void> {
   await tx.query(
     `insert into encode_jobs (id, video_id, account_id, trace, created_at)
      values ($1, $2, $3, $4, clock_timestamp())`,
-    [jobId, videoId, accountId, JSON.stringify(headers)],
+    [id, videoId, accountId, JSON.stringify(trace)],
     'job-create',
   );
-  await insertTasks(tx, { id: jobId, videoId, accountId, trace: headers }, [
-    { kind: 'plan', index: 0, cost: 1 },
-  ]);
-  return jobId;
 }
 
 export interface JobIdentity {
@@ -79,9 +89,11 @@ export async function insertTasks(
 
 /** All that a worker needs to know of a task's job. */
 export interface EncodeJob extends JobIdentity {
-  /** Null until it is planned. */
+  /** Null until it is planned; of a job for a poster, that of the video's encode. */
   manifest: unknown;
   sourceKey: string | null;
+  /** Delivery index of what plays now; null while nothing does. */
+  indexKey: string | null;
   posterAtSeconds: number | null;
   /** Content type that an upload token bound the upload to. */
   boundContentType: string | null;
@@ -91,13 +103,15 @@ export interface EncodeJob extends JobIdentity {
 /** The job of a claimed task. */
 export async function findEncodeJob(db: Queryable, jobId: string): Promise<EncodeJob | null> {
   const { rows } = await db.query<EncodeJob>(
-    `select j.id, j.video_id as "videoId", j.account_id as "accountId", j.trace, j.manifest,
-       v.source_key as "sourceKey", v.poster_at_seconds as "posterAtSeconds",
+    `select j.id, j.video_id as "videoId", j.account_id as "accountId", j.trace,
+       coalesce(j.manifest, c.manifest) as manifest, v.source_key as "sourceKey", v.index_key as "indexKey",
+       v.poster_at_seconds as "posterAtSeconds",
        u.bound_content_type as "boundContentType", p.max_quality as "maxQuality"
      from encode_jobs j
      join videos v on v.id = j.video_id
      join accounts a on a.id = j.account_id
      join plans p on p.id = ${limitingPlanId}
+     left join encode_jobs c on c.id = v.current_job_id
      left join uploads u on u.video_id = j.video_id
      where j.id = $1`,
     [jobId],

@@ -2,7 +2,7 @@ import { topics } from '@millrace/contract';
 import { type Database } from './db.ts';
 import { addToOutbox, type OutboxMessage } from './outbox.ts';
 
-export type TaskKind = 'plan' | 'video' | 'audio' | 'images' | 'assemble';
+export type TaskKind = 'plan' | 'video' | 'audio' | 'images' | 'assemble' | 'poster';
 
 /** The message that lets an encoder look for work; what it claims is the record's choice. */
 export const permit = (

@@ -1,17 +1,17 @@
 import { type Failure, type Quality } from '@millrace/contract';
 import { type Database, type Transaction } from './db.ts';
-import { attemptOf, type ClaimedTask } from './encode-claims.ts';
+import { type ClaimedTask } from './encode-claims.ts';
+import { addToReport, endJob, endTask, insertOutput, isDone, type Report } from './encode-endings.ts';
 import { assembleTask, insertTasks, lockRunningJob, type NewTask } from './encode-jobs.ts';
+import { wantsTask } from './encode-wanted.ts';
 import { doomLosers } from './object-prefixes.ts';
+import { startPoster } from './poster-jobs.ts';
 import { type ExceededLimit, lockUsage, type LockedUsage, reserveEncode } from './usage.ts';
 import { moveVideo } from './video-moves.ts';
 import { lockVideo } from './videos.ts';
 
 /** `done` also when this very attempt's result had been recorded before: its answer may have been lost. */
 export type FinishOutcome = 'done' | 'lost';
-
-/** What `report` adds to the job's ingest report, by key. */
-type Report = Record<string, unknown>;
 
 export interface JobPlan {
   manifest: object;
@@ -34,9 +34,7 @@ export const finishPlan = (
 ): Promise<FinishOutcome | 'over_limit'> =>
   db.transaction(async (tx) => {
     const video = await lockVideo(tx, task.videoId);
-    const unwanted =
-      video?.status !== 'processing' || video.deletedAt !== null || video.currentJobId !== task.jobId;
-    if (unwanted) return (await isDone(tx, task)) ? 'done' : 'lost';
+    if (!wantsTask(video, task)) return (await isDone(tx, task)) ? 'done' : 'lost';
     const usage = await lockUsage(tx, task.accountId);
     const job = await lockRunningJob(tx, task.jobId);
     if (!job || !(await endTask(tx, task))) return (await isDone(tx, task)) ? 'done' : 'lost';
@@ -85,24 +83,25 @@ export interface FinishedEncode {
   indexKey: string;
   qualities: readonly Quality[];
   durationMs: number;
+  /** The moment that its poster was made for (null: left to the encoder); absent when that is not known. */
+  posterAtSeconds?: number | null | undefined;
   report: Report;
 }
 
 /**
  * Ends the assemble task, and with it the job: the record switches to the new encode, the video becomes
- * `ready` (or `held`), and the objects of every attempt that did not win are left to the sweep, all at once.
+ * `ready` (or `held`), and the objects of every attempt that did not win are left to the sweep, all at once. A
+ * poster that was wished for after the encode had made its own is a job from then on.
  */
 export const finishJob = (db: Database, task: ClaimedTask, encode: FinishedEncode): Promise<FinishOutcome> =>
   db.transaction(async (tx) => {
     const video = await lockVideo(tx, task.videoId);
-    const unwanted =
-      video?.status !== 'processing' || video.deletedAt !== null || video.currentJobId !== task.jobId;
-    const job = unwanted ? null : await lockRunningJob(tx, task.jobId);
+    const job = wantsTask(video, task) ? await lockRunningJob(tx, task.jobId) : null;
     if (!job || !(await endTask(tx, task))) return (await isDone(tx, task)) ? 'done' : 'lost';
     await insertOutput(tx, task, { prefix: encode.prefix, output: { indexKey: encode.indexKey } });
     await addToReport(tx, task.jobId, encode.report);
     await endJob(tx, task.jobId, 'succeeded');
-    await moveVideo(
+    const { video: ready } = await moveVideo(
       tx,
       task.videoId,
       { type: 'encoding_finished' },
@@ -112,6 +111,8 @@ export const finishJob = (db: Database, task: ClaimedTask, encode: FinishedEncod
       },
     );
     await doomLosers(tx, task.videoId, task.jobId);
+    const { posterAtSeconds = ready.posterAtSeconds } = encode;
+    if (posterAtSeconds !== ready.posterAtSeconds) await startPoster(tx, ready, job.trace);
     return 'done';
   });
 
@@ -159,58 +160,6 @@ async function removeVideoTasks(tx: Transaction, jobId: string): Promise<void> {
   );
   await tx.query(`delete from task_outputs where task_id in ${videoTasks}`, [jobId], 'job-drop-outputs');
   await tx.query(`delete from encode_tasks where id in ${videoTasks}`, [jobId], 'job-drop-tasks');
-}
-
-/** Guarded by status, current job and fence; false when this attempt no longer has the task. */
-async function endTask(tx: Transaction, task: ClaimedTask): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `update encode_tasks t set status = 'done', lease_until = null, finished_at = clock_timestamp()
-     where t.id = $1 and t.fence = $2 and t.status = 'processing'
-       and exists (select from videos v where v.id = t.video_id and v.status = 'processing'
-                     and v.deleted_at is null and v.current_job_id = t.job_id)`,
-    [task.id, task.fence],
-    'task-end',
-  );
-  return rowCount > 0;
-}
-
-async function isDone(tx: Transaction, task: ClaimedTask): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `select from encode_tasks where id = $1 and fence = $2 and status = 'done'`,
-    [task.id, task.fence],
-    'task-is-done',
-  );
-  return rowCount > 0;
-}
-
-async function insertOutput(
-  tx: Transaction,
-  task: ClaimedTask,
-  { prefix, output }: { prefix: string; output: object },
-): Promise<void> {
-  const { taskId, fence } = attemptOf(task);
-  await tx.query(
-    `insert into task_outputs (task_id, fence, prefix, output, created_at)
-     values ($1, $2, $3, $4, clock_timestamp())`,
-    [taskId, fence, prefix, JSON.stringify(output)],
-    'task-output',
-  );
-}
-
-async function addToReport(tx: Transaction, jobId: string, report: Report): Promise<void> {
-  await tx.query(
-    'update encode_jobs set report = report || $2 where id = $1',
-    [jobId, JSON.stringify(report)],
-    'job-report',
-  );
-}
-
-async function endJob(tx: Transaction, jobId: string, state: 'succeeded' | 'failed'): Promise<void> {
-  await tx.query(
-    'update encode_jobs set state = $2, finished_at = clock_timestamp() where id = $1',
-    [jobId, state],
-    'job-end',
-  );
 }
 
 function limitFailure(exceeded: ExceededLimit, usage: LockedUsage, durationMs: number): Failure {

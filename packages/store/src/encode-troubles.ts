@@ -1,8 +1,11 @@
+import { type Failure } from '@millrace/contract';
 import { decideTrouble, type TaskTries, type TaskTrouble } from '@millrace/domain';
 import { type Database, type Transaction } from './db.ts';
 import { permit, type TaskKind } from './encode-permits.ts';
+import { wantsTask } from './encode-wanted.ts';
 import { type Attempt } from './object-prefixes.ts';
 import { addToOutbox } from './outbox.ts';
+import { doomPosterLosers } from './poster-jobs.ts';
 import { moveVideo } from './video-moves.ts';
 import { lockVideo } from './videos.ts';
 
@@ -10,7 +13,7 @@ import { lockVideo } from './videos.ts';
 export type TroubleOutcome =
   /** Queued again, due after this long. */
   | { kind: 'retry'; afterMs: number }
-  /** The video is `failed`. */
+  /** The video is `failed`; or its new poster is, and the old one stays. */
   | { kind: 'failed' }
   /** The attempt had lost its task, or the video is gone; nothing changed. */
   | { kind: 'lost' };
@@ -52,16 +55,14 @@ async function recordTrouble(
   if (decision.kind === 'fail') {
     // The video's lock comes before the task's; the state is looked at again under both.
     const video = await lockVideo(tx, task.videoId);
-    const wanted =
-      video !== null &&
-      video.deletedAt === null &&
-      video.status === 'processing' &&
-      video.currentJobId === task.jobId;
-    if (!wanted) return { kind: 'lost' };
+    if (!wantsTask(video, task)) return { kind: 'lost' };
     await tx.query(
       `update encode_jobs set state = 'failed', finished_at = clock_timestamp(), report = report || $2
        where id = $1 and state = 'running'`,
-      [task.jobId, JSON.stringify({ failure: { ...decision.failure, task: task.kind } })],
+      [
+        task.jobId,
+        JSON.stringify({ failure: { ...failureOf(task, trouble, decision.failure), task: task.kind } }),
+      ],
       'job-fail',
     );
   }
@@ -89,13 +90,25 @@ async function recordTrouble(
   );
   if (rowCount === 0) throw new LostMeanwhile();
   if (decision.kind === 'fail') {
-    const { failure } = decision;
-    await moveVideo(tx, task.videoId, { type: 'encoding_failed', failure }, { headers: task.trace });
+    if (task.kind === 'poster') await doomPosterLosers(tx, task.videoId);
+    else {
+      const { failure } = decision;
+      await moveVideo(tx, task.videoId, { type: 'encoding_failed', failure }, { headers: task.trace });
+    }
     return { kind: 'failed' };
   }
   if (decision.afterMs === 0) await addToOutbox(tx, [permit(task, fence, task.trace)]);
   return { kind: 'retry', afterMs: decision.afterMs };
 }
+
+/** A video whose poster cannot be made plays on, with the one that it has. */
+const failureOf = ({ kind }: TroubledRow, trouble: TaskTrouble, failure: Failure): Failure =>
+  kind === 'poster' && trouble.kind !== 'source'
+    ? {
+        code: 'encoding_failed',
+        message: 'The poster could not be made, and stays as it was. Choose it again.',
+      }
+    : failure;
 
 /** Rolls a transaction back whose task changed hands between its read and its write. */
 class LostMeanwhile extends Error {

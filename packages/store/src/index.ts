@@ -88,6 +88,7 @@ export { encodeQueueAges, encodeTime } from './encode-queue-age.ts';
 export { republishQueued } from './encode-permits.ts';
 export { type FinishOutcome, finishJob, finishPlan, finishTask, replanVideo } from './encode-results.ts';
 export { failTask, reapExpiredLeases } from './encode-troubles.ts';
+export { finishPoster } from './poster-results.ts';
 export { abandonAttempt, type Attempt, newPrefix, openAttemptPrefix } from './object-prefixes.ts';
 export { type LockedUsage, lockUsage } from './usage.ts';
 export {

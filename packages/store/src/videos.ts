@@ -11,6 +11,7 @@ import { captionsStatesOf } from './captions-state.ts';
 import { type Queryable, type Transaction } from './db.ts';
 import { addToOutbox, videoStateMessage } from './outbox.ts';
 import { limitingPlanId } from './plans.ts';
+import { renewPoster } from './poster-jobs.ts';
 
 /** A row of `videos` with what is needed beside it. Durations in milliseconds. */
 export interface VideoRow {
@@ -29,6 +30,8 @@ export interface VideoRow {
   posterAtSeconds: number | null;
   sourceKey: string | null;
   currentJobId: string | null;
+  /** The job that makes its poster anew, or made the one it has. */
+  posterJobId: string | null;
   indexKey: string | null;
   createdAt: Date;
   updatedAt: Date;
@@ -53,7 +56,8 @@ export const videoViewColumns = `v.title, v.status, v.size_bytes as "sizeBytes",
 /** Columns of a `VideoRow`; for `from videos v join accounts a … join plans p …`. */
 const columns = `v.id, v.project_id as "projectId", v.account_id as "accountId", ${videoViewColumns}, v.version,
   v.poster_at_seconds as "posterAtSeconds", v.source_key as "sourceKey", v.current_job_id as "currentJobId",
-  v.index_key as "indexKey", v.deleted_at as "deletedAt", p.max_quality as "maxQuality"`;
+  v.poster_job_id as "posterJobId", v.index_key as "indexKey", v.deleted_at as "deletedAt",
+  p.max_quality as "maxQuality"`;
 
 /** `canceled` accounts have the free plan's limits (contract ACC-103). */
 const from = `from videos v
@@ -188,23 +192,30 @@ export interface VideoPatch {
   posterAtSeconds?: number | null | undefined;
 }
 
-/** Changes a video whose row the caller has locked; `updatedAt` rises, and the CDN hears of it. */
+/**
+ * Changes a video whose row the caller has locked; `updatedAt` rises, and the CDN hears of it. Another poster is made
+ * by a job, after which the CDN hears again.
+ */
 export async function patchVideo(tx: Transaction, before: VideoRow, patch: VideoPatch): Promise<VideoRow> {
   const title = patch.title ?? before.title;
   const posterAtSeconds =
     patch.posterAtSeconds === undefined ? before.posterAtSeconds : patch.posterAtSeconds;
+  const posterJobId =
+    patch.posterAtSeconds === undefined
+      ? before.posterJobId
+      : await renewPoster(tx, before, patch.posterAtSeconds);
   const { rows } = await tx.query<{ version: number; updatedAt: Date }>(
     `update videos set title = $2, poster_at_seconds = $3, version = version + 1, updated_at = ${risingUpdatedAt}
      where id = $1 returning version, updated_at as "updatedAt"`,
     [before.id, title, posterAtSeconds],
     'video-patch',
   );
-  const video = { ...before, ...rows[0], title, posterAtSeconds };
+  const video = { ...before, ...rows[0], title, posterAtSeconds, posterJobId };
   await addToOutbox(tx, [videoStateMessage(await videoPlaybackStateOf(tx, video))]);
   return video;
 }
 
-/** The ingest report of a video's latest encode; null before there is one. */
+/** The ingest report of a video's latest encode, with what became of a later poster; null before there is one. */
 export async function findIngestReport(
   db: Queryable,
   projectId: string,
@@ -213,8 +224,11 @@ export async function findIngestReport(
   const { rows } = await db.query<
     Pick<IngestReport, 'state' | 'details'> & { createdAt: Date; finishedAt: Date | null }
   >(
-    `select j.state, j.report as details, j.created_at as "createdAt", j.finished_at as "finishedAt"
+    `select j.state, j.created_at as "createdAt", j.finished_at as "finishedAt",
+       j.report || case when p.id is null then '{}' else jsonb_build_object('poster',
+         jsonb_build_object('state', p.state, 'atSeconds', v.poster_at_seconds) || p.report) end as details
      from videos v join encode_jobs j on j.id = v.current_job_id
+       left join encode_jobs p on p.id = v.poster_job_id
      where v.id = $1 and v.project_id = $2 and v.deleted_at is null`,
     [videoId, projectId],
     'video-ingest-report',

@@ -50,7 +50,7 @@ export const videoRoutes = defineRoutes({
       title: text({ max: 200 }).optional(),
       posterAtSeconds: z.number().min(0).nullable().optional().meta({
         description:
-          'The moment that the poster shows, within the video; null: chosen for you. It counts when the video is encoded.',
+          'The moment that the poster shows, within the video; null: chosen for you. Of a video that plays, the poster is made anew within moments; the ingest report says what became of it.',
       }),
     }),
     response: { status: 200, body: video, description: 'The video as it is now.' },

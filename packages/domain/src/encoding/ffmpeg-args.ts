@@ -243,7 +243,7 @@ function soundFilters(track: ManifestAudioTrack, zeroSeconds: number): string[] 
 const mixable = (track: ManifestAudioTrack): string[] =>
   track.sourceLayout === null && track.sourceChannels > 2 ? ['pan=stereo|c0=c0|c1=c1'] : [];
 
-/** Seconds of video among which a poster is chosen. */
+/** Seconds of video among which a poster is chosen, or before a moment in which its picture may have begun. */
 const posterWindow = 3;
 
 export interface PosterPlace {
@@ -251,6 +251,8 @@ export interface PosterPlace {
   readonly atSeconds: number;
   /** Exactly what is shown then (contract VID-208); else the best picture of the seconds from there. */
   readonly exact: boolean;
+  /** How long before the moment its picture may have begun, in seconds. Three unless told. */
+  readonly reachSeconds?: number;
 }
 
 /**
@@ -265,9 +267,9 @@ export function imagesTaskArgs(
   const { poster } = manifest.images;
   const output: TaskOutput = { file: 'poster.jpg', kind: 'poster', index: 0 };
   const spaced = "select='isnan(prev_selected_t)+gte(t-prev_selected_t,0.25)'";
-  const { exact, atSeconds } = place;
+  const { exact, atSeconds, reachSeconds = posterWindow } = place;
   const until = manifest.zeroSeconds + atSeconds;
-  const from = exact ? Math.max(0, until - posterWindow) : atSeconds;
+  const from = exact ? Math.max(0, until - reachSeconds) : atSeconds;
   const graph = [
     ...pictureFilters(manifest.video, poster, exact ? [] : [spaced]),
     ...(exact ? [] : ['thumbnail=n=12']),

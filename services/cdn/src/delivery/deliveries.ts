@@ -35,7 +35,7 @@ export function createDeliveries(
     const text = await readText(objects, indexKey, AbortSignal.timeout(options.timeoutMs));
     const index = deliveryIndex.parse(JSON.parse(text));
     if (index.videoId !== videoId) throw new Error(`delivery index ${indexKey} is not of ${videoId}`);
-    const delivery = new Delivery(indexKey, index);
+    const delivery = new Delivery(index);
     cache.set(indexKey, delivery, text.length * memoryFactor);
     return delivery;
   };

@@ -12,7 +12,7 @@ const target = (path: string): Target => {
   return parsed;
 };
 const mark = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 16);
-const delivery = new Delivery(sample.indexKey, sampleIndex);
+const delivery = new Delivery(sampleIndex);
 const captions = [
   { language: 'de', name: 'Deutsch', key: 'captions/de.vtt', bytes: 99 },
   { language: 'pt-BR', name: 'português', key: 'captions/pt.vtt', bytes: 11 },
@@ -56,7 +56,7 @@ describe('a playlist', () => {
   );
 
   it('of all is empty where the plan allows less than there is', () => {
-    const only = new Delivery(sample.indexKey, {
+    const only = new Delivery({
       ...sampleIndex,
       renditions: [{ ...rendition, quality: '1080p' }],
     });
@@ -65,7 +65,7 @@ describe('a playlist', () => {
   });
 
   it('is cut once, and again only where it is another', () => {
-    const made = new Delivery(sample.indexKey, sampleIndex);
+    const made = new Delivery(sampleIndex);
     const of = (path: string, maximum: Quality, given: Given) => made.playlist(target(path), maximum, given);
     for (const given of [captions, []]) {
       const master = of('master.m3u8', '720p', given);
@@ -130,7 +130,17 @@ describe('a block', () => {
       },
     ],
   ])('of %s', (path, { name, ...block }) => {
-    expect(delivery.block(target(path))).toEqual({ ...block, etag: `"${mark(sample.indexKey)}-${name}"` });
+    expect(delivery.block(target(path))).toEqual({ ...block, etag: `"${mark(block.key)}-${name}"` });
+  });
+
+  it('keeps its validator when another poster comes, whose own is new [VID-212]', () => {
+    const poster = { key: 'encodes/two/poster.jpg', bytes: 4_000, contentType: 'image/jpeg' };
+    const after = new Delivery({ ...sampleIndex, files: { 'poster.jpg': poster } });
+    for (const path of ['360p/init.mp4', '360p/seg-0.m4s', 'audio/seg-1.m4s']) {
+      expect(after.block(target(path))).toEqual(delivery.block(target(path)));
+    }
+    const etags = [after, delivery].map((each) => each.block(target('poster.jpg'))?.etag);
+    expect(new Set(etags).size).toBe(2);
   });
 
   it.each(['360p/seg-4.m4s', '2160p/init.mp4', '2160p/seg-0.m4s', 'audio-2/seg-0.m4s', 'storyboard-1.jpg'])(
@@ -142,7 +152,7 @@ describe('a block', () => {
 
   it('is none of an object’s own names, nor of a segment in no object', () => {
     expect(delivery.block({ ...target('poster.jpg'), file: 'constructor' })).toBeNull();
-    const lost = new Delivery(sample.indexKey, {
+    const lost = new Delivery({
       ...sampleIndex,
       renditions: [{ ...rendition, objects: [] }],
     });
@@ -161,7 +171,7 @@ describe('a block', () => {
     });
     expect(delivery.captionsBlock(target('captions/fr/seg-0.vtt'), captions)).toBeNull();
     expect(delivery.captionsBlock(target('captions/de/seg-1.vtt'), captions)).toBeNull();
-    const long = new Delivery(sample.indexKey, { ...sampleIndex, durationMs: 7 * 3_600_000 });
+    const long = new Delivery({ ...sampleIndex, durationMs: 7 * 3_600_000 });
     expect(long.captionsBlock(target('captions/de/seg-1.vtt'), captions)).not.toBeNull();
     expect(long.captionsBlock(target('captions/de/seg-2.vtt'), captions)).toBeNull();
   });
@@ -178,7 +188,7 @@ describe('a segment', () => {
 
 describe('a text', () => {
   it('is kept by its name', () => {
-    const made = new Delivery(sample.indexKey, sampleIndex);
+    const made = new Delivery(sampleIndex);
     expect(made.keptText('a')).toBeUndefined();
     const kept = made.text('a', () => '#EXTM3U\nseg-0.m4s\n');
     expect(made.text('a', () => 'another')).toBe(kept);

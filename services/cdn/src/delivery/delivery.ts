@@ -29,7 +29,7 @@ export interface LinkedText {
 /** A block with what its answer needs to say. */
 export interface ServedBlock extends Block {
   readonly contentType: string;
-  /** Strong validator: these bytes of this encode. */
+  /** Strong validator: these bytes of this object, whatever else of the video changes. */
   readonly etag: string;
 }
 
@@ -50,13 +50,12 @@ export class Delivery {
   readonly #texts = new Map<string, LinkedText>();
   /** Master playlists with captions, by their highest rendition. */
   readonly #captioned = new WeakMap<CaptionsStates, Map<string, LinkedText>>();
-  /** Names the encode in validators. */
-  readonly #mark: string;
+  /** What names the objects in validators, by their keys. */
+  readonly #marks = new Map<string, string>();
 
-  constructor(indexKey: string, index: DeliveryIndex) {
+  constructor(index: DeliveryIndex) {
     this.#index = index;
     this.#tracks = new Map(namedTracks(index).map(({ name, track }) => [name, track]));
-    this.#mark = markOf(indexKey);
   }
 
   /**
@@ -106,7 +105,7 @@ export class Delivery {
       offset: place?.[1] ?? 0,
       bytes: place?.[2] ?? 0,
       contentType: target.quality === null ? 'audio/mp4' : 'video/mp4',
-      etag: `"${this.#mark}-${target.track}-${name}"`,
+      etag: this.#etag(key, `${target.track}-${name}`),
     };
   }
 
@@ -145,7 +144,14 @@ export class Delivery {
     const file = Object.hasOwn(this.#index.files, name) ? this.#index.files[name] : undefined;
     if (file === undefined) return null;
     const { key, bytes, contentType } = file;
-    return { key, offset: 0, bytes, contentType, etag: `"${this.#mark}-${name}"` };
+    return { key, offset: 0, bytes, contentType, etag: this.#etag(key, name) };
+  }
+
+  /** Each key is hashed once. */
+  #etag(key: string, name: string): string {
+    const mark = this.#marks.get(key) ?? markOf(key);
+    this.#marks.set(key, mark);
+    return `"${mark}-${name}"`;
   }
 
   /** Masters differ only by the highest rendition that the plan lets through. */

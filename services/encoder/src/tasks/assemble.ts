@@ -36,6 +36,7 @@ export async function assembleTask(context: TaskContext): Promise<FinishOutcome>
       indexKey,
       qualities: index.renditions.map(({ quality }) => quality),
       durationMs: index.durationMs,
+      posterAtSeconds: outputs.find((output) => output.posterAtSeconds !== undefined)?.posterAtSeconds,
       report: { result: resultReport(index) },
     }),
   );

@@ -1,69 +1,30 @@
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   audioTaskArgs,
   classifyVideoError,
   type EncodeManifest,
-  encodeManifest,
-  imagesTaskArgs,
-  type PosterPlace,
   isUndecodableSound,
   type PlanNote,
   readEdges,
   soundCopyArgs,
   type TaskCommand,
-  type TaskOptions,
   videoTaskArgs,
 } from '@millrace/domain';
 import { type Metrics } from '@millrace/platform';
 import { type FinishOutcome, finishTask } from '@millrace/store';
 import { readCmafFile } from '../cmaf/cmaf-file.ts';
-import { type OpenSource } from '../source/block-reader.ts';
 import { patiently } from '../work/patience.ts';
 import { sourceTrouble } from '../work/trouble.ts';
-import { patience, sourceKeyOf, type TaskContext } from './context.ts';
+import { patience, type TaskContext } from './context.ts';
+import { type Made, type Making, repeatable, run, withSource } from './making.ts';
 import { type MediaOutput } from './outputs.ts';
-import { type Ran, runFfmpeg } from './run-ffmpeg.ts';
+import { makePictures } from './pictures.ts';
+import { type Ran } from './run-ffmpeg.ts';
 import { storeOutputs } from './store-outputs.ts';
 
-/** What came of a task's command. */
-interface Made {
-  command: TaskCommand;
-  /** What was run before it. */
-  copy?: TaskCommand | null;
-  /** False when the source gives nothing of the kind, and the video does without. */
-  made: boolean;
-  notes: PlanNote[];
-}
-
-/** Everything that making something needs. */
-interface Making {
-  context: TaskContext;
-  manifest: EncodeManifest;
-  options: TaskOptions;
-  source: OpenSource;
-}
-
 /** Makes one chunk of video, one sound track or the pictures: runs ffmpeg, checks and stores what it wrote. */
-export async function mediaTask(context: TaskContext): Promise<FinishOutcome> {
-  const { job, reader, scratch, config } = context;
-  const manifest = encodeManifest.parse(job.manifest);
-  const source = await reader.open(sourceKeyOf(context));
-  const folder = await scratch.open();
-  const options: TaskOptions = {
-    inputUrl: source.url,
-    outputDir: folder.path,
-    threads: config.ENCODER_THREADS,
-    preset: config.ENCODER_PRESET,
-  };
-  try {
-    return await makeAndStore({ context, manifest, options, source });
-  } finally {
-    source.close();
-    await folder.remove();
-  }
-}
+export const mediaTask = (context: TaskContext): Promise<FinishOutcome> => withSource(context, makeAndStore);
 
 const speedOf = (metrics: Metrics) =>
   metrics.histogram(
@@ -86,7 +47,8 @@ async function makeAndStore(making: Making): Promise<FinishOutcome> {
   });
   const copied = copy ? { copyArgs: repeatable(copy, options) } : {};
   const edges = await edgesOf(making, command);
-  const output: MediaOutput = { ...stored, ...edges, args: repeatable(command, options), ...copied };
+  const args = repeatable(command, options);
+  const output: MediaOutput = { ...stored, ...edges, ...posterWish(context), args, ...copied };
   const bytes = [...stored.tracks, ...stored.files].reduce((sum, each) => sum + each.bytes, 0);
   const speed = Math.round((100 * lengthOf(manifest, command)) / Math.max(seconds, 0.01)) / 100;
   speedOf(metrics).observe(speed, { kind: task.kind });
@@ -99,6 +61,10 @@ const lengthOf = (
   { frameRate: [num, den], durationSeconds }: EncodeManifest,
   { frames }: TaskCommand,
 ): number => (frames === null ? durationSeconds : (frames * den) / num);
+
+/** Which wish the pictures were made by: there may be another by the time that the encode is done. */
+const posterWish = ({ task, job: { posterAtSeconds } }: TaskContext): Pick<MediaOutput, 'posterAtSeconds'> =>
+  task.kind === 'images' ? { posterAtSeconds } : {};
 
 async function edgesOf(
   { context, manifest, options }: Making,
@@ -119,9 +85,6 @@ function make(making: Making): Promise<Made> {
       return makePictures(making);
   }
 }
-
-const run = ({ context, manifest, source, options }: Making, command: TaskCommand): Promise<Ran> =>
-  runFfmpeg(context, { manifest, source, command, folder: options.outputDir });
 
 /** ffmpeg goes on after what it cannot decode; the filters fill the gap. */
 const damage = (ran: Ran, what: string): PlanNote[] =>
@@ -164,28 +127,3 @@ async function isSound({ options }: Making, { outputs }: TaskCommand): Promise<b
   const { fragments } = await readCmafFile(path.join(options.outputDir, outputs[0]?.file ?? ''));
   return fragments[0]?.startTicks === 0;
 }
-
-/** The poster, of the moment that was asked for, else from its place, else from the start; a video that gives none plays without. */
-async function makePictures(making: Making): Promise<Made> {
-  const { manifest, options, context } = making;
-  const { posterAtSeconds } = context.job;
-  const { atSeconds } = manifest.images.poster;
-  const places: PosterPlace[] = [
-    ...(posterAtSeconds === null ? [] : [{ atSeconds: posterAtSeconds, exact: true }]),
-    ...(atSeconds > 0 ? [{ atSeconds, exact: false }] : []),
-    { atSeconds: 0, exact: false },
-  ];
-  let command = imagesTaskArgs(manifest, options);
-  for (const place of places) {
-    command = imagesTaskArgs(manifest, options, place);
-    const { ok } = await run(making, command);
-    const written = command.outputs.every(({ file }) => existsSync(path.join(options.outputDir, file)));
-    if (ok && written) return { command, made: true, notes: [] };
-  }
-  const text = 'No picture could be taken for the poster.';
-  return { command, made: false, notes: [{ code: 'no_poster', text }] };
-}
-
-/** The arguments without the places of this attempt. */
-const repeatable = ({ args }: TaskCommand, { inputUrl, outputDir }: TaskOptions): string[] =>
-  args.map((arg) => arg.replaceAll(inputUrl, '{input}').replaceAll(outputDir, '{folder}'));

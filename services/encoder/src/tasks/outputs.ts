@@ -35,6 +35,8 @@ export const mediaOutput = z.object({
   files: z.array(storedFile),
   /** Of a chunk of video: hashes of its first picture and of the one behind its last (`ChunkEdges`). */
   edges: z.object({ first: z.string().nullable(), afterLast: z.string().nullable() }).optional(),
+  /** Of the pictures: the moment that was wished for when they were made. */
+  posterAtSeconds: z.number().nullable().optional(),
   /** The command that made it, so that it can be repeated; `{input}` and `{folder}` stand for the places. */
   args: z.array(z.string()),
   /** The command to run before it, where there is one. */

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { silentLogger } from '@millrace/platform';
+import {
+  createTestDatabase,
+  race,
+  raceRounds,
+  seedAccount,
+  type SeededAccount,
+  seedProcessingVideo,
+  type TestDatabase,
+} from '@millrace/testing';
+import {
+  attemptOf,
+  type ClaimedTask,
+  claimTask,
+  createDatabase,
+  type Database,
+  findEncodeJob,
+  finishPoster,
+  heartbeatTask,
+  lockVideo,
+  moveVideo,
+  openAttemptPrefix,
+  patchVideo,
+} from './index.ts';
+
+let testDatabase: TestDatabase;
+let db: Database;
+let account: SeededAccount;
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
+  account = await seedAccount(db);
+});
+afterAll(async () => {
+  await db.close();
+  await testDatabase.drop();
+});
+
+async function playing(): Promise<string> {
+  const videoId = await seedProcessingVideo(db, account);
+  const changes = { indexKey: 'first/index.json', durationMs: 60_000 };
+  await db.transaction((tx) => moveVideo(tx, videoId, { type: 'encoding_finished' }, { changes }));
+  return videoId;
+}
+
+const wish = (videoId: string, posterAtSeconds: number): Promise<unknown> =>
+  db.transaction(async (tx) => {
+    const video = await lockVideo(tx, videoId);
+    if (video !== null && video.deletedAt === null) await patchVideo(tx, video, { posterAtSeconds });
+  });
+const remove = (videoId: string): Promise<unknown> =>
+  db.transaction((tx) => moveVideo(tx, videoId, { type: 'customer_delete' }, { deletedBy: 'customer' }));
+const claim = (): Promise<ClaimedTask | null> =>
+  claimTask(db, { worker: 'w', class: 'standard', leaseMs: 60_000 });
+
+/** Makes a poster of the moment that the job asks for, which the index's key names. */
+async function make(task: ClaimedTask): Promise<string> {
+  const job = await findEncodeJob(db, task.jobId);
+  const prefix = await openAttemptPrefix(db, attemptOf(task));
+  if (job === null || prefix === null) return 'lost';
+  await heartbeatTask(db, attemptOf(task), 60_000);
+  const replaced = [(job.indexKey ?? '').replace(/[^/]*$/, '')];
+  const indexKey = `${prefix}${job.posterAtSeconds}`;
+  return finishPoster(db, task, { prefix, indexKey, replaced, output: {}, report: {} });
+}
+async function work(): Promise<string> {
+  const task = await claim();
+  return task === null ? 'idle' : make(task);
+}
+
+interface Left {
+  deleted: boolean;
+  wish: number;
+  shown: string;
+  running: number;
+  open: number;
+  /** Prefixes of attempts that stay. */
+  kept: string[];
+}
+async function left(videoId: string): Promise<Left | undefined> {
+  const { rows } = await db.query<Left>(
+    `select v.deleted_at is not null as deleted, v.poster_at_seconds as wish, v.index_key as shown,
+       (select count(*) from encode_jobs j where j.video_id = v.id and j.state = 'running') as running,
+       (select count(*) from encode_tasks t where t.video_id = v.id and t.status in ('queued', 'processing')) as open,
+       (select coalesce(array_agg(p.prefix), '{}') from object_prefixes p
+        where p.video_id = v.id and p.kind = 'attempt' and p.delete_after is null) as kept
+     from videos v where v.id = $1`,
+    [videoId],
+  );
+  return rows[0];
+}
+
+/** Two choose at once, while one poster is being made and another worker looks; then all is done that is to do. */
+async function round(others: readonly ((videoId: string) => Promise<unknown>)[]): Promise<Left> {
+  const videoId = await playing();
+  await wish(videoId, 1);
+  const first = await claim();
+  if (first === null) throw new Error('nothing to claim');
+  await race([
+    () => make(first),
+    () => wish(videoId, 2),
+    () => wish(videoId, 3),
+    work,
+    ...others.map((other) => () => other(videoId)),
+  ]);
+  const meanwhile = await left(videoId);
+  expect(meanwhile?.open).toBe(meanwhile?.running);
+  expect(meanwhile?.running).toBeLessThanOrEqual(1);
+  while ((await work()) !== 'idle');
+  return (await left(videoId)) as Left;
+}
+
+describe('a poster that is chosen by two, made and looked for at once, 200 times', () => {
+  it('is in the end of the last moment chosen, made once, with nothing else left [VID-213]', async () => {
+    for (let n = 0; n < raceRounds; n++) {
+      const end = await round([]);
+      expect(end).toMatchObject({ deleted: false, running: 0, open: 0 });
+      expect([2, 3]).toContain(end.wish);
+      expect(end.shown).toBe(`${end.kept[0] ?? ''}${end.wish}`);
+      expect(end.kept).toHaveLength(1);
+    }
+  });
+
+  it('ends with its video when that is deleted too [VID-117]', async () => {
+    for (let n = 0; n < raceRounds; n++) {
+      expect(await round([remove])).toMatchObject({ deleted: true, running: 0, open: 0, kept: [] });
+    }
+    // Locks are taken in one order everywhere: video, job, task. Rivals wait; none is a victim.
+    await db.query('select pg_stat_force_next_flush()');
+    const { rows } = await db.query(
+      'select deadlocks from pg_stat_database where datname = current_database()',
+    );
+    expect(rows).toEqual([{ deadlocks: 0 }]);
+  });
+});
