@@ -32,7 +32,7 @@ way by which one gets into a pod.
 {{- end }}
 {{- end }}
 
-{{/* Of every process. Takes { root, graceSeconds }. */}}
+{{/* Of every process. Takes { root, service, graceSeconds }. */}}
 {{- define "millrace.env.process" -}}
 {{- $values := .root.Values }}
 - name: LOG_LEVEL
@@ -45,7 +45,8 @@ way by which one gets into a pod.
 - name: SHUTDOWN_TIMEOUT_MS
   value: {{ mul 1000 (sub .graceSeconds 5) | quote }}
 {{- include "millrace.var" (dict "name" "OTEL_EXPORTER_OTLP_ENDPOINT" "value" $values.tracing.endpoint) }}
-{{- range $name, $value := $values.extraEnv }}
+{{- $extra := $values.extraEnv }}
+{{- range $name, $value := merge (dict) (index $extra .service | default dict) ($extra.all | default dict) }}
 {{- include "millrace.var" (dict "name" $name "value" $value) }}
 {{- end }}
 {{- end }}

@@ -63,7 +63,7 @@ spec:
           securityContext:
             {{- include "millrace.containerSecurity" $root | nindent 12 }}
           env:
-            {{- include "millrace.env.process" (dict "root" $root "graceSeconds" $grace) | nindent 12 }}
+            {{- include "millrace.env.process" (dict "root" $root "service" (splitList "-" $component | first) "graceSeconds" $grace) | nindent 12 }}
             {{- .env | nindent 12 }}
           ports:
             {{- range $name, $port := .ports }}

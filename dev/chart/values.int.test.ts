@@ -1,0 +1,114 @@
+import { expect, it, jest } from '@jest/globals';
+import { missingForClients } from '../kubernetes/clients.ts';
+import { describeWith } from '../real-part.ts';
+import { containerOf, environmentOf, named, ofKind, type Workload, workloadsOf } from './objects.ts';
+import { chart, helm, renderChart } from './render.ts';
+
+jest.setTimeout(120_000);
+
+describeWith(missingForClients(), 'the values of the chart', () => {
+  it('name what has no default', async () => {
+    const rendering = helm(['template', 'video', chart]);
+    await expect(rendering).rejects.toThrow(/urls\/api[\s\S]*urls\/cdn/);
+    await expect(rendering).rejects.toThrow(/objects\/bucket/);
+    await expect(rendering).rejects.toThrow(/kafka\/brokers/);
+  });
+
+  it.each([
+    ['a value that there is not', 'replicaCount=3', 'replicaCount'],
+    ['one of them misspelt', 'cdn.replica=3', 'replica'],
+    ['an address without TLS', 'urls.cdn="http://cdn.example.com"', 'urls/cdn'],
+    ['an address with a final slash', 'urls.api="https://api.example.com/"', 'urls/api'],
+    ['a broker without a port', 'kafka.brokers=["kafka"]', 'kafka/brokers/0'],
+    ['no pods', 'api.replicas=0', 'api/replicas'],
+    ['two ways to scale encoders', 'encoder.autoscaling.mode="keda,hpa"', 'encoder/autoscaling/mode'],
+    ['a hasty scale-down', 'encoder.autoscaling.scaleDownSeconds=60', 'scaleDownSeconds'],
+    ['an encoder without memory', 'encoder.pools=[{"name":"a"}]', 'encoder/pools/0'],
+    [
+      'pods without a limit of memory',
+      'webhooks.resources={"requests":{"cpu":"1","memory":"1Gi"}}',
+      'limits',
+    ],
+    ['a secret as a plain value', 'extraEnv.all.ADMIN_TOKEN="open"', 'ADMIN_TOKEN'],
+    ['a Secret that is none of ours', 'secrets.optional=["ROOT_PASSWORD"]', 'secrets/optional/0'],
+    ['a SASL mechanism that Kafka has not', 'kafka.saslMechanism="magic"', 'kafka/saslMechanism'],
+  ])('refuse %s', async (_what, set, named) => {
+    await expect(renderChart({ values: 'small', set: [set] })).rejects.toThrow(named);
+  });
+
+  it('refuse encoders that start at none without KEDA', async () => {
+    const pool = { classes: ['standard'], maxReplicas: 2, slots: 1, scratchGiB: 1, gracePeriodSeconds: 60 };
+    const resources = { requests: { cpu: '1', memory: '1Gi' }, limits: { memory: '1Gi' } };
+    const set = (mode: string): string[] => [
+      `encoder.pools=${JSON.stringify([{ ...pool, name: 'all', replicas: 0, resources }])}`,
+      `encoder.autoscaling.mode="${mode}"`,
+    ];
+    await expect(renderChart({ values: 'small', set: set('none') })).rejects.toThrow('pools/0/replicas');
+    await expect(renderChart({ values: 'small', set: set('hpa') })).rejects.toThrow('pools/0/replicas');
+    await expect(renderChart({ values: 'small', set: set('keda') })).resolves.not.toEqual([]);
+  });
+
+  it('refuse SASL without a Secret that has the name and password', async () => {
+    await expect(renderChart({ values: 'small', set: ['kafka.saslMechanism="plain"'] })).rejects.toThrow(
+      'kafka.secret is needed',
+    );
+  });
+
+  it('keep every name within 63 characters, however long the release’s', async () => {
+    const pools = ['encoder.pools[0].name="twelve-chars"'];
+    const objects = await renderChart({ values: 'large', set: pools, release: 'r'.repeat(53) });
+    for (const { metadata } of objects) expect(metadata.name.length).toBeLessThanOrEqual(63);
+    const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it('reach the pods', async () => {
+    const set = ['extraEnv.all.OTEL_SDK_DISABLED="true"', 'extraEnv.encoder={"ENCODER_THREADS":"3"}'];
+    const objects = await renderChart({ values: 'small', set });
+    const env = (name: string) => environmentOf(containerOf(named(objects, 'Deployment', name) as Workload));
+    expect(env('video-millrace-encoder-standard').get('ENCODER_THREADS')?.value).toBe('3');
+    expect(env('video-millrace-encoder-standard').get('OTEL_SDK_DISABLED')?.value).toBe('true');
+    expect(env('video-millrace-api').get('ENCODER_THREADS')).toBeUndefined();
+    expect(env('video-millrace-api').get('OTEL_SDK_DISABLED')?.value).toBe('true');
+  });
+
+  it('take images from the registry that is named, and from nowhere else', async () => {
+    const images = async (set: string[]): Promise<Set<string>> => {
+      const workloads = workloadsOf(await renderChart({ values: 'small', set }));
+      return new Set(workloads.map((workload) => containerOf(workload).image));
+    };
+    const services = ['api', 'cdn', 'encoder', 'reconciler', 'webhooks'];
+    expect([...(await images([]))].sort()).toEqual(services.map((name) => `millrace/${name}:0.1.0`));
+    const set = ['image={"registry":"registry.example.com","repository":"a/b","tag":"2"}'];
+    expect([...(await images(set))].sort()).toEqual(
+      services.map((name) => `registry.example.com/a/b/${name}:2`),
+    );
+  });
+
+  it('leave out what is switched off', async () => {
+    const set = [
+      'networkPolicy.enabled=false',
+      'crds.install=false',
+      'kafka.createTopics=false',
+      'objects.prepareBucket=false',
+      'reconciler.operator.enabled=false',
+    ];
+    const objects = await renderChart({ values: 'small', set });
+    for (const kind of ['NetworkPolicy', 'CustomResourceDefinition', 'Role', 'RoleBinding'])
+      expect(ofKind(objects, kind)).toEqual([]);
+    expect(ofKind(objects, 'Job').map(({ metadata }) => metadata.name)).toEqual(['video-millrace-migrate']);
+    const reconciler = named(objects, 'Deployment', 'video-millrace-reconciler') as Workload;
+    expect(reconciler.spec.template.spec.automountServiceAccountToken).toBe(false);
+    expect(environmentOf(containerOf(reconciler)).has('KUBERNETES_NAMESPACE')).toBe(false);
+  });
+
+  it('bring every alert and every dashboard, as they are', async () => {
+    const objects = await renderChart({ values: 'large' });
+    const rules = ofKind(objects, 'PrometheusRule');
+    expect(rules.length).toBeGreaterThan(0);
+    for (const { spec } of rules) expect(spec).toHaveProperty('groups');
+    for (const map of ofKind(objects, 'ConfigMap'))
+      for (const text of Object.values(map['data'] as Record<string, string>))
+        expect(JSON.parse(text)).toHaveProperty('panels');
+  });
+});
