@@ -25,12 +25,32 @@ describe('newId', () => {
     expect(ids.toSorted()).toEqual(ids);
   });
 
-  it('is random in every digit but its time, version and variant', () => {
+  it('sorts by creation within a millisecond too, for as many as one brings', () => {
+    const now = new Date('2026-03-01T12:00:00.500Z');
+    const ids = Array.from({ length: 2_000 }, () => newId('evt', now));
+    expect(ids.toSorted()).toEqual(ids);
+    const others = Array.from({ length: 4_200 }, () => hexOf(newId('evt', now)));
+    expect(new Set(others).size).toBe(4_200);
+    // However many there are, they stay of that time and version.
+    expect(new Set(others.map((hex) => hex.slice(0, 13))).size).toBe(1);
+    expect(others.at(-1)?.slice(13, 16)).toBe('fff');
+  });
+
+  it('is random in every digit but its time, version, counter and variant', () => {
     const made = Array.from({ length: 1_000 }, () => hexOf(newId('vid', new Date(0))));
-    for (const at of Array.from({ length: 32 }, (_, digit) => digit)) {
+    for (const at of Array.from({ length: 32 }, (_, digit) => digit).filter((at) => at < 13 || at > 15)) {
       const seen = new Set(made.map((hex) => hex[at])).size;
       expect([at, seen]).toEqual([at, at <= 12 ? 1 : at === 16 ? 4 : 16]);
     }
+  });
+
+  it('counts from a random start in the lower half of each millisecond', () => {
+    const starts = Array.from({ length: 1_000 }, (_, ms) =>
+      parseInt(hexOf(newId('vid', new Date(ms))).slice(13, 16), 16),
+    );
+    expect(new Set(starts).size).toBeGreaterThan(500);
+    expect(Math.max(...starts)).toBeLessThan(2_048);
+    expect(Math.max(...starts)).toBeGreaterThan(1_024);
   });
 
   it('never comes twice', () => {

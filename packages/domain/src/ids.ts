@@ -37,8 +37,8 @@ export function base62(bytes: Uint8Array): string {
 }
 
 /**
- * A new id: `vid_` + base62 of a UUIDv7 (RFC 9562 §5.7), 22 characters, ordered by creation time.
- * Ids made in the same millisecond have no promised order.
+ * A new id: `vid_` + base62 of a UUIDv7 (RFC 9562 §5.7), 22 characters, ordered by creation time; those of one process
+ * also within a millisecond, so that a list shows them as they came.
  */
 export function newId(prefix: IdPrefix, now: Date = new Date()): string {
   const bytes = new Uint8Array(16);
@@ -48,9 +48,21 @@ export function newId(prefix: IdPrefix, now: Date = new Date()): string {
     bytes[i] = ms % 256;
     ms = Math.floor(ms / 256);
   }
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
+  const count = countWithin(now.getTime(), ((bytes[6] ?? 0) << 8) | (bytes[7] ?? 0));
+  bytes[6] = (count >> 8) | 0x70;
+  bytes[7] = count & 0xff;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return `${prefix}_${base62(bytes)}`;
+}
+
+const counter = { ms: Number.NaN, count: 0 };
+const mostCounted = 0xfff;
+
+/** RFC 9562 §6.2, method 1: 12 bits that rise within a millisecond, from a random start in their lower half. */
+function countWithin(ms: number, random: number): number {
+  counter.count = ms === counter.ms ? Math.min(counter.count + 1, mostCounted) : random & (mostCounted >> 1);
+  counter.ms = ms;
+  return counter.count;
 }
 
 /** True when `text` has this prefix and an id's shape. */
