@@ -24,11 +24,7 @@ describeWith(missingForClients(), 'the values of the chart', () => {
     ['two ways to scale encoders', 'encoder.autoscaling.mode="keda,hpa"', 'encoder/autoscaling/mode'],
     ['a hasty scale-down', 'encoder.autoscaling.scaleDownSeconds=60', 'scaleDownSeconds'],
     ['an encoder without memory', 'encoder.pools=[{"name":"a"}]', 'encoder/pools/0'],
-    [
-      'pods without a limit of memory',
-      'webhooks.resources={"requests":{"cpu":"1","memory":"1Gi"}}',
-      'limits',
-    ],
+    ['pods without a limit of memory', 'webhooks.resources.limits.memory=null', 'limits'],
     ['a secret as a plain value', 'extraEnv.all.ADMIN_TOKEN="open"', 'ADMIN_TOKEN'],
     ['a Secret that is none of ours', 'secrets.optional=["ROOT_PASSWORD"]', 'secrets/optional/0'],
     ['a SASL mechanism that Kafka has not', 'kafka.saslMechanism="magic"', 'kafka/saslMechanism'],
