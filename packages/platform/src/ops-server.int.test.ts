@@ -30,6 +30,8 @@ describe('the operations port', () => {
       checks: health.checks,
     });
     expect((await fetch(`${base}/ready`)).status).toBe(onReady);
+    const scraped = await (await fetch(`${base}/metrics`)).text();
+    expect(scraped).toContain(`millrace_ready{service="test"} ${state.ready ? 1 : 0}`);
   });
 
   it('serves the metrics, and nothing else', async () => {

@@ -23,6 +23,9 @@ export function createOpsServer(options: {
   logger: Logger;
 }): OpsServer {
   const { service, metrics, logger } = options;
+  metrics.observe('millrace_ready', 'Whether the service says that it is ready.', () =>
+    service.health().ready ? 1 : 0,
+  );
   const handler: RequestListener = (request, response) => {
     const send = (status: number, type: string, body: string): void => {
       response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(body);

@@ -169,12 +169,15 @@ describe('lost connections', () => {
   });
 
   it('is unavailable while nobody listens, and when the pool is exhausted', async () => {
-    const nobody = createDatabase({ connectionString: 'postgres://127.0.0.1:1/x', logger: log.logger });
+    const metrics = createMetrics({ service: 'test' });
+    const nobody = createDatabase({
+      ...{ connectionString: 'postgres://127.0.0.1:1/x', logger: log.logger, metrics },
+    });
     await expect(nobody.query('select 1')).rejects.toThrow(DatabaseUnavailableError);
     await expect(nobody.transaction(() => Promise.resolve())).rejects.toThrow(DatabaseUnavailableError);
     await nobody.close();
+    expect(await metrics.render()).toContain('millrace_db_unavailable_total{service="test"} 2');
 
-    const metrics = createMetrics({ service: 'test' });
     const small = createDatabase({
       metrics,
       connectionString: test.connectionString,

@@ -83,12 +83,25 @@ export function createDatabase(options: DatabaseOptions): Database {
     if (!closing) options.logger.warn({ err: error }, 'database connection lost while idle');
   });
   const { metrics } = options;
+  const unavailable = metrics?.counter(
+    'millrace_db_unavailable_total',
+    'Statements and transactions that failed since the record was away, overloaded or late.',
+  );
+  const counting = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      if (error instanceof DatabaseUnavailableError) unavailable?.inc();
+      throw error;
+    }
+  };
   metrics?.observe('millrace_db_connections', 'Connections to the record.', () => pool.totalCount);
   metrics?.observe('millrace_db_idle_connections', 'Connections that nobody uses.', () => pool.idleCount);
   metrics?.observe('millrace_db_waiting', 'Who waits for a connection.', () => pool.waitingCount);
   return {
-    query: (text, values, name) => onLiveConnection(pool, wasRefused, () => run(pool, text, values, name)),
-    transaction: (work) => transact(pool, work),
+    query: (text, values, name) =>
+      counting(onLiveConnection(pool, wasRefused, () => run(pool, text, values, name))),
+    transaction: (work) => counting(transact(pool, work)),
     close: () => {
       closing = true;
       return pool.end();
