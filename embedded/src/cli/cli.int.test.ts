@@ -67,6 +67,20 @@ describe('the command line, with no service running', () => {
     });
   });
 
+  it('pauses encoding of everything, a class or an account, and lifts that [CLI-019]', async () => {
+    const pause = (...flags: string[]) => json('encoding', 'pause', ...flags);
+    await pause('--reason', 'Disk is full');
+    await pause('--class', 'large');
+    await pause('--account', account.id);
+    const row = (scope: string, subject: string | null, reason: string | null = null): unknown =>
+      expect.objectContaining({ scope, subject, reason, pausedBy: 'operator' });
+    const rows = [row('all', null, 'Disk is full'), row('class', 'large'), row('account', account.id)];
+    expect(await json('encoding', 'pauses')).toEqual({ data: rows });
+    await json('encoding', 'resume');
+    expect(await json('encoding', 'resume', '--class', 'large')).toEqual({ data: rows.slice(2) });
+    expect(await json('encoding', 'resume', '--account', account.id)).toEqual({ data: [] });
+  });
+
   it('lists topics, and replays what is dead of one [CLI-015, CLI-016]', async () => {
     const { data } = (await json('topics')) as { data: { name: string }[] };
     expect(data.map((topic) => topic.name)).toContain('millrace.video.events');
@@ -90,6 +104,8 @@ describe('the command line, with no service running', () => {
     [['account', 'create', '--name', 'x', '--email', 'a@example.com', '--colour', 'red'], 2, '--colour'],
     [['account', 'plan', 'acc_x'], 2, 'ACCOUNT PLAN'],
     [['key', 'create', '--project', 'prj_x', '--scope', 'all'], 2, '--scope'],
+    [['encoding', 'pause', '--class', 'huge'], 2, '--class'],
+    [['encoding', 'pause', '--account', 'acc_x'], 1, 'not_found'],
     [['account', 'plan', 'acc_x', 'pro'], 1, 'not_found'],
     [['video', 'hold', 'vid_x'], 1, 'not_found'],
     [['account', 'create', '--name', 'x', '--email', 'nobody'], 1, 'email'],

@@ -1,4 +1,12 @@
-import { createOperator, holdVideo, liftVideo, removeVideo } from '@millrace/api';
+import {
+  createOperator,
+  encodePauses,
+  holdVideo,
+  liftVideo,
+  pauseEncodes,
+  removeVideo,
+  resumeEncodes,
+} from '@millrace/api';
 import { replayDead } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { type Logger, systemClock } from '@millrace/platform';
@@ -45,6 +53,17 @@ const team = (flags: Flags) => ({
   legal: flags['legal'] === true,
   actor: 'operator',
 });
+
+/** What a pause is of. */
+const pausedFlags = ['account', 'class'] as const;
+const paused = (
+  flags: Flags,
+): { accountId?: string | undefined; class?: 'standard' | 'large' | undefined } => {
+  const taskClass = text(flags, 'class');
+  if (taskClass !== undefined && taskClass !== 'standard' && taskClass !== 'large')
+    throw new CommandUsageError('--class is standard or large');
+  return { accountId: text(flags, 'account'), class: taskClass };
+};
 
 /** Every command of the operator's command line by `noun verb`; a lone noun has no verb. */
 export const commands: Readonly<{ [name: string]: Command }> = {
@@ -144,6 +163,26 @@ export const commands: Readonly<{ [name: string]: Command }> = {
       await removeVideo(await context.backend.store(), { videoId, ...team(flags) });
       return { removed: videoId };
     },
+  },
+  'encoding pause': {
+    values: [],
+    optional: [...pausedFlags, 'reason'],
+    run: async (context, _values, flags) => {
+      const [what, reason] = [paused(flags), text(flags, 'reason') ?? null];
+      return pauseEncodes(await context.backend.store(), { what, reason, actor: 'operator' });
+    },
+  },
+  'encoding resume': {
+    values: [],
+    optional: pausedFlags,
+    run: async (context, _values, flags) => {
+      const what = paused(flags);
+      return resumeEncodes(await context.backend.store(), { what, actor: 'operator' });
+    },
+  },
+  'encoding pauses': {
+    values: [],
+    run: async (context) => encodePauses(await context.backend.store()),
   },
   'usage show': {
     values: ['ACCOUNT'],

@@ -1,5 +1,6 @@
 import { type TaskClass } from '@millrace/domain';
 import { type Queryable } from './db.ts';
+import { pausedTask } from './encode-permits.ts';
 
 /**
  * For how long the oldest task of each class could have been claimed and was not, in seconds; 0 when none waits. What
@@ -12,9 +13,7 @@ export async function encodeQueueAges(
     `select c.class, greatest(0, coalesce(max(extract(epoch from clock_timestamp() - t.run_after)), 0))::float8
        as "oldestSeconds"
      from unnest(array['standard', 'large']) as c (class)
-     left join encode_tasks t on t.class = c.class and t.status = 'queued'
-       and not exists (select from encode_pauses p where p.scope = 'all'
-         or p.scope = 'class' and p.subject = c.class or p.scope = 'account' and p.subject = t.account_id)
+     left join encode_tasks t on t.class = c.class and t.status = 'queued' and not ${pausedTask}
      group by c.class order by c.class`,
     [],
     'encode-queue-ages',

@@ -197,5 +197,11 @@ export {
   type ReportRow,
 } from './team-lists.ts';
 export { reconcileBanHolds } from './ban-holds.ts';
-export { type EncodePauseScope, listEncodePauses, pauseEncoding, resumeEncoding } from './encode-pauses.ts';
+export {
+  countEncodePauses,
+  type EncodePauseScope,
+  listEncodePauses,
+  pauseEncoding,
+  resumeEncoding,
+} from './encode-pauses.ts';
 export { databaseSettings, directUrl, openDatabase } from './settings.ts';

@@ -19,6 +19,7 @@ const encodePauses = listOf(
     subject: z.string().nullable(),
     reason: z.string().nullable(),
     pausedAt: timestamp,
+    pausedBy: z.string().nullable(),
   }),
 );
 
@@ -165,6 +166,7 @@ export const adminRoutes = defineRoutes({
     summary: 'Take no new encodes: of an account, of a class of workers, or at all; what runs goes on',
     body: z.strictObject({ ...pauseOf, reason: reason.optional() }),
     response: { status: 200, body: encodePauses, description: 'Every pause, this one among them.' },
+    errors: ['not_found'],
   },
   resumeEncoding: {
     ...team,

@@ -212,11 +212,13 @@ describe('pausing encodes', () => {
     ['of an account', () => ({ accountId: me.accountId }), () => `?accountId=${me.accountId}`],
   ])('%s holds queued tasks back until it is lifted [ADM-210]', async (_what, body, query) => {
     await queue();
-    const paused = await admin<{ data: { reason: string }[] }>('POST encoding/pause', {
+    const paused = await admin<{ data: { reason: string; pausedBy: string }[] }>('POST encoding/pause', {
       ...body(),
       reason: 'disk',
     });
-    expect([paused.status, paused.body.data.map(({ reason }) => reason)]).toEqual([200, ['disk']]);
+    expect([paused.status, paused.body.data]).toEqual([
+      ...[200, [expect.objectContaining({ reason: 'disk', pausedBy: 'admin' })]],
+    ]);
     expect(await claim()).toBeUndefined();
     expect((await admin<{ data: unknown[] }>('GET encoding/pause')).body.data).toHaveLength(1);
     const { body: left } = await admin<{ data: unknown[] }>(`DELETE encoding/pause${query()}`);
@@ -227,11 +229,12 @@ describe('pausing encodes', () => {
   it('of another account or class holds nothing else back', async () => {
     await queue();
     await admin('POST encoding/pause', { class: 'large' });
-    await admin('POST encoding/pause', { accountId: 'acc_other' });
+    const { accountId } = await createTenant(api);
+    await admin('POST encoding/pause', { accountId });
     expect(await claim()).toBe(me.accountId);
     await admin('DELETE encoding/pause?class=large');
-    await admin('DELETE encoding/pause?accountId=acc_other');
-    expect(await audit('acc_other')).toEqual(['admin encoding.resume', 'admin encoding.pause']);
+    await admin(`DELETE encoding/pause?accountId=${accountId}`);
+    expect((await audit(accountId)).slice(0, 2)).toEqual(['admin encoding.resume', 'admin encoding.pause']);
   });
 
   it.each([{ class: 'huge' }, { accountId: 'acc_1', class: 'large' }, { reason: '' }])(
@@ -240,4 +243,8 @@ describe('pausing encodes', () => {
       expect(refusal(await admin('POST encoding/pause', body))).toEqual([400, 'invalid_request']);
     },
   );
+
+  it('knows no account that is not there', async () => {
+    expect(refusal(await admin('POST encoding/pause', { accountId: 'acc_1' }))).toEqual([404, 'not_found']);
+  });
 });

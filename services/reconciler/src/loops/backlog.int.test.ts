@@ -7,10 +7,12 @@ import { backlogLoop } from './backlog.ts';
 describe('the backlog of encoders', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let store: Database;
+  let accountId: string;
   beforeAll(async () => {
     database = await createTestDatabase();
     store = createDatabase({ connectionString: database.connectionString, logger: silentLogger });
     const account = await seedAccount(store);
+    accountId = account.accountId;
     const videoId = await seedProcessingVideo(store, account);
     await store.query(
       `insert into encode_jobs (id, video_id, account_id, created_at) values ('job_1', $1, $2, now())`,
@@ -52,6 +54,9 @@ describe('the backlog of encoders', () => {
     expect(await read()).toEqual({ standard: 3, large: 40 });
     await store.query('delete from encode_pauses');
     await pause('all', '');
+    expect(await read()).toEqual({ standard: 3, large: 40 });
+    await store.query('delete from encode_pauses');
+    await pause('account', accountId);
     expect(await read()).toEqual({ standard: 3, large: 40 });
     await store.query('delete from encode_pauses');
   });

@@ -73,7 +73,11 @@ describe('what waits in the record', () => {
   ])('leaves out what waits since the team paused %s', async (_what, pause) => {
     await queue('tsk_1', 'standard', 900);
     await store.transaction((tx) => pauseEncoding(tx, { pause, reason: null, actor: 'test' }));
-    expect((await look()).value(age('standard'))).toBe(0);
+    const { value, after } = await look();
+    expect(value(age('standard'))).toBe(0);
+    const pauses = (scope: string): number => value(`millrace_encode_pauses{scope="${scope}",`);
+    expect(['all', 'class', 'account'].filter((scope) => pauses(scope) === 1)).toEqual([pause.scope]);
+    expect(after).not.toContain('millrace_encode_pauses{');
   });
 
   it('has the outbox, waiting and parked, and is forgotten by one who leads no longer', async () => {

@@ -1,5 +1,5 @@
 import { type Clock, type Loop, type Metrics } from '@millrace/platform';
-import { type Database, encodeQueueAges, outboxBacklog } from '@millrace/store';
+import { countEncodePauses, type Database, encodeQueueAges, outboxBacklog } from '@millrace/store';
 
 const everyMs = 5_000;
 
@@ -23,6 +23,7 @@ export const waitingLoop = ({
     'For how long the oldest encode task has been due, by class; what is paused does not count.',
     ['class'],
   );
+  const pauses = metrics.gauge('millrace_encode_pauses', 'Pauses of encoding that the team made.', ['scope']);
   return {
     name: 'waiting',
     run: async (signal, done) => {
@@ -34,11 +35,12 @@ export const waitingLoop = ({
           oldest.set(outbox.oldestSeconds);
           for (const { class: name, oldestSeconds } of await encodeQueueAges(store))
             queued.set(oldestSeconds, { class: name });
+          for (const { scope, count } of await countEncodePauses(store)) pauses.set(count, { scope });
           done();
           await clock.sleep(everyMs, signal).catch(() => undefined);
         }
       } finally {
-        for (const gauge of [rows, oldest, queued]) gauge.clear();
+        for (const gauge of [rows, oldest, queued, pauses]) gauge.clear();
       }
     },
   };
