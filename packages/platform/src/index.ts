@@ -10,6 +10,7 @@ export {
 } from './egress/egress.ts';
 export { checkEgressUrl } from './egress/check-url.ts';
 export { createKeep } from './keep.ts';
+export { type Phase, reachPhase } from './phase.ts';
 export { probePort } from './probe-port.ts';
 export { createEgress, type EgressOptions } from './egress/guarded-egress.ts';
 export { startServices } from './lifecycle.ts';

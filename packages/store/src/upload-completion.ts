@@ -7,6 +7,7 @@ import {
   type NamedPart,
   randomSegment,
 } from '@millrace/domain';
+import { reachPhase } from '@millrace/platform';
 import { type Database, type Queryable, type Transaction } from './db.ts';
 import { createEncodeJob } from './encode-jobs.ts';
 import { planOfAccount } from './plans.ts';
@@ -136,6 +137,7 @@ export async function finishCompletion(
   headers: Record<string, string> = {},
 ): Promise<CompletionOutcome> {
   const joined = await whileLeased(db, completion, () => joinParts(joiner, completion));
+  reachPhase('upload.joined', () => ({ uploadId: completion.upload.id, outcome: joined.kind }));
   return db.transaction(async (tx) => {
     const upload = await lockUpload(tx, completion.upload.id);
     if (!upload || !(await holds(tx, completion))) return { kind: 'superseded' };

@@ -7,6 +7,7 @@ import {
   type Loop,
   type LoopSupervisor,
   type Metrics,
+  reachPhase,
   type Service,
   superviseLoops,
 } from '@millrace/platform';
@@ -67,7 +68,8 @@ export function createEncoder(deps: EncoderDeps): Service {
       // A permit is used up by one look, whatever it finds: when nothing is free, whoever is looks within a
       // second. Only a record that cannot be asked leaves the permit to be delivered again.
       const permit: Handler = async (message) => {
-        await continueTrace(message, () => opened.look());
+        const claimed = await continueTrace(message, () => opened.look());
+        if (claimed) reachPhase('task.claimed', () => ({}));
       };
       subscription = await bus.subscribe(group, topics.encodeTasks.name, permit, {
         pause: () => opened.whenFree(),

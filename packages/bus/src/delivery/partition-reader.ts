@@ -1,4 +1,4 @@
-import { type Clock, type Logger } from '@millrace/platform';
+import { type Clock, type Logger, reachPhase } from '@millrace/platform';
 import { type BusMessage, BusUnavailableError, type Handler } from '../bus.ts';
 import { type OffsetCommitter, type OffsetHolder } from './offset-committer.ts';
 import { type Slots } from './slots.ts';
@@ -181,6 +181,7 @@ export class PartitionReader implements OffsetHolder {
     this.#bufferedBytes -= message.value.length;
     this.#failures = 0;
     if (!this.#lost) {
+      reachPhase('message.handled', () => ({ topic: this.#deps.topic }));
       // A failure keeps the offset pending: the next commit or the next beat writes it.
       this.#deps.committer.commit(this, message.offset + 1).catch(() => undefined);
     }

@@ -1,5 +1,6 @@
 import { type BodyOf, ProblemError, type Routes, type Upload } from '@millrace/contract';
 import { newId, partLayout, titleOf } from '@millrace/domain';
+import { reachPhase } from '@millrace/platform';
 import {
   findVideo,
   insertUpload,
@@ -47,6 +48,7 @@ export async function startUpload(
   assertFileSize(input.plan, 'sizeBytes', input.body.sizeBytes);
   const upload = await createInStore(objects, input);
   const { objectKey, storeUploadId, partCount, partSizeBytes } = upload;
+  reachPhase('upload.created', () => ({ objectKey }));
   try {
     return await store.transaction(async (tx) => {
       const { id, expiresAt } = await insertUpload(tx, upload);

@@ -1,5 +1,6 @@
 import { type DeliveryIndex } from '@millrace/contract';
 import { encodeManifest, firstBreak } from '@millrace/domain';
+import { reachPhase } from '@millrace/platform';
 import { findOutputs, finishJob, type FinishOutcome, type StoredOutput } from '@millrace/store';
 import { buildIndex } from '../assemble/build-index.ts';
 import { patiently } from '../work/patience.ts';
@@ -30,6 +31,7 @@ export async function assembleTask(context: TaskContext): Promise<FinishOutcome>
   const indexKey = `${prefix}index.json`;
   const body = Buffer.from(JSON.stringify(index));
   await patiently(patience(context), () => objects.put(indexKey, body, { signal }));
+  reachPhase('task.stored', () => ({ taskId: task.id, fence: task.fence, kind: task.kind }));
   return patiently(patience(context), () =>
     finishJob(store, task, {
       prefix,

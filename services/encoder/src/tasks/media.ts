@@ -11,7 +11,7 @@ import {
   type TaskCommand,
   videoTaskArgs,
 } from '@millrace/domain';
-import { type Metrics } from '@millrace/platform';
+import { type Metrics, reachPhase } from '@millrace/platform';
 import { type FinishOutcome, finishTask } from '@millrace/store';
 import { readCmafFile } from '../cmaf/cmaf-file.ts';
 import { patiently } from '../work/patience.ts';
@@ -53,6 +53,7 @@ async function makeAndStore(making: Making): Promise<FinishOutcome> {
   const speed = Math.round((100 * lengthOf(manifest, command)) / Math.max(seconds, 0.01)) / 100;
   speedOf(metrics).observe(speed, { kind: task.kind });
   const report = { [`${task.kind}-${task.index}`]: { seconds, speed, bytes, notes } };
+  reachPhase('task.stored', () => ({ taskId: task.id, fence: task.fence, kind: task.kind }));
   return patiently(patience(context), () => finishTask(store, task, { prefix, output, report }));
 }
 

@@ -1,5 +1,5 @@
 import { type Bus, BusRequestError, type JsonValue, type OutgoingMessage } from '@millrace/bus';
-import { beginSpan, type Clock, type Logger } from '@millrace/platform';
+import { beginSpan, type Clock, type Logger, reachPhase } from '@millrace/platform';
 import {
   type Database,
   deleteOutboxRows,
@@ -32,7 +32,9 @@ export async function relayOutbox(deps: RelayDeps, relay: RelayEpoch, signal: Ab
   while (!signal.aborted) {
     const rows = await nextOutboxRows(deps.store, batchSize);
     if (rows.length === 0) break;
+    reachPhase('outbox.read', () => topicsOf(rows));
     const published = await publish(deps, rows);
+    reachPhase('outbox.published', () => topicsOf(published));
     await deleteOutboxRows(
       deps.store,
       published.map((row) => row.id),
@@ -44,6 +46,10 @@ export async function relayOutbox(deps: RelayDeps, relay: RelayEpoch, signal: Ab
   }
   return relayed;
 }
+
+const topicsOf = (rows: readonly OutboxRow[]): { topics: string[] } => ({
+  topics: rows.map((row) => row.topic),
+});
 
 interface Outgoing {
   message: OutgoingMessage;

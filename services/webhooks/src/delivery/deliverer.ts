@@ -1,5 +1,13 @@
 import { type KeyObject } from 'node:crypto';
-import { type Bell, type Clock, inSpan, type Logger, type Loop, markFailed } from '@millrace/platform';
+import {
+  type Bell,
+  type Clock,
+  inSpan,
+  type Logger,
+  type Loop,
+  markFailed,
+  reachPhase,
+} from '@millrace/platform';
 import {
   type AttemptResult,
   claimDeliveries,
@@ -164,6 +172,8 @@ export class Deliverer {
     const startedAt = performance.now();
     const outcome = await traced(claim, () => this.#send(claim));
     const durationMs = performance.now() - startedAt;
+    const { eventId, endpointId } = claim;
+    reachPhase('webhook.sent', () => ({ eventId, endpointId, status: outcome.status }));
     this.#attempts.delete(claim.claimId);
     const result = settle(claim, outcome, durationMs);
     this.#deps.reporter.attempted(claim, result);
