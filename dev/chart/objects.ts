@@ -7,7 +7,7 @@ export interface AnyObject {
   [field: string]: unknown;
 }
 
-export interface Metadata {
+interface Metadata {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
 }
@@ -35,7 +35,7 @@ export interface Container {
   volumeMounts?: { name: string; mountPath: string }[];
 }
 
-export interface PodTemplate {
+interface PodTemplate {
   metadata: Metadata;
   spec: {
     serviceAccountName?: string;
