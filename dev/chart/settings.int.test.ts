@@ -1,4 +1,4 @@
-import { expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { kafkaSettings } from '@millrace/bus/kafka-settings';
 import { s3Settings } from '@millrace/objects/s3-settings';
 import { databaseSettings } from '@millrace/store';
@@ -16,6 +16,7 @@ import { renderChart, valuesFiles } from './render.ts';
 jest.setTimeout(120_000);
 
 type Settings = Parameters<typeof settingProblems>[0];
+type Fields = Readonly<Record<string, { safeParse(value: unknown): { success: boolean } }>>;
 
 const services: Readonly<Record<string, Settings>> = {
   api: apiProcessConfig,
@@ -26,7 +27,7 @@ const services: Readonly<Record<string, Settings>> = {
   webhooks: webhooksProcessConfig,
 };
 /** The command line reads the part that a command needs. */
-const commands: Readonly<Record<string, Settings['shape']>> = {
+const commands: Readonly<Record<string, Fields>> = {
   migrate: databaseSettings,
   topics: kafkaSettings,
   bucket: s3Settings,
@@ -75,23 +76,35 @@ function settingsOf(workload: Workload): {
 }
 
 describeWith(missingForClients(), 'the settings that the chart gives', () => {
-  it.each([...valuesFiles.keys()])(
-    'are what each service needs and takes, with the values %s',
-    async (values) => {
-      for (const workload of workloadsOf(await renderChart({ values }))) {
+  describe.each([...valuesFiles.keys()])('with the values %s', (values) => {
+    let workloads: Workload[];
+    beforeAll(async () => {
+      workloads = workloadsOf(await renderChart({ values }));
+    });
+
+    it('are what each service needs and takes', () => {
+      for (const workload of workloads) {
+        const { problems } = settingsOf(workload);
+        expect({ of: workload.metadata.name, problems }).toEqual({
+          of: workload.metadata.name,
+          problems: [],
+        });
+      }
+    });
+
+    it('hold none that a service does not know', () => {
+      for (const workload of workloads) {
         const { env, known } = settingsOf(workload);
         const unknown = Object.keys(env).filter((name) => !known.includes(name) && !readElsewhere.test(name));
         expect({ of: workload.metadata.name, unknown }).toEqual({ of: workload.metadata.name, unknown: [] });
       }
-    },
-  );
+    });
 
-  it('name every variable once', async () => {
-    for (const values of valuesFiles.keys()) {
-      for (const workload of workloadsOf(await renderChart({ values }))) {
+    it('name every variable once', () => {
+      for (const workload of workloads) {
         const names = containerOf(workload).env.map(({ name }) => name);
         expect(names).toEqual([...new Set(names)]);
       }
-    }
+    });
   });
 });
