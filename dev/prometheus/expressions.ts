@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { readRules } from './rule-files.ts';
+
+const dashboards = fileURLToPath(new URL('../../charts/millrace/dashboards/', import.meta.url));
+const dashboard = z.object({
+  title: z.string(),
+  panels: z.array(
+    z.object({
+      title: z.string(),
+      targets: z.array(z.object({ expr: z.string(), legendFormat: z.string() })),
+    }),
+  ),
+});
+
+export interface DashboardQuery {
+  /** Dashboard and panel, for people. */
+  where: string;
+  /** As Prometheus takes it: what Grafana puts in is in. */
+  expr: string;
+  /** Labels that the legend names. */
+  labels: string[];
+}
+
+/** Every query of every dashboard; rates over a minute. */
+export const dashboardQueries = (): DashboardQuery[] =>
+  readdirSync(dashboards).flatMap((file) => {
+    const { title, panels } = dashboard.parse(JSON.parse(readFileSync(join(dashboards, file), 'utf8')));
+    return panels.flatMap((panel) =>
+      panel.targets.map(({ expr, legendFormat }) => ({
+        where: `${title}: ${panel.title}`,
+        expr: expr.replaceAll('$__rate_interval', '1m'),
+        labels: [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label),
+      })),
+    );
+  });
+
+/**
+ * The selectors of a PromQL expression, `name` or `name{…}`: whatever stands in quotes is text, not names. Names that
+ * have a colon are recorded ones.
+ */
+export const selectorsOf = (expr: string): string[] =>
+  [
+    ...expr.matchAll(/\b(?:millrace[_:]|nodejs_|process_|up\b)[\w:]*(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?/g),
+  ].map(([selector]) => selector);
+
+/** Every selector of rules and dashboards, once. */
+export const allSelectors = (): string[] => [
+  ...new Set(
+    [...readRules().map(({ expr }) => expr), ...dashboardQueries().map(({ expr }) => expr)].flatMap(
+      selectorsOf,
+    ),
+  ),
+];
