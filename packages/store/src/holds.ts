@@ -7,7 +7,7 @@ import { lockVideo, type VideoRow } from './videos.ts';
 
 export type HoldSource = 'admin' | 'automatic' | 'kubernetes';
 
-/** Names one hold: its source, and within the source a reference (`admin`, a check's name, an object's uid). */
+/** Names one hold: its source, and within it a reference (`admin`, a check's name, `NAMESPACE/NAME` of a `VideoHold`). */
 export interface HoldReference {
   videoId: string;
   source: HoldSource;
@@ -39,13 +39,20 @@ interface Hold extends HoldReference {
   legal: boolean;
 }
 
-/** @returns commands that write their audit row, by `actor`, in the same transaction */
-export const createHoldCommands = (db: Database): HoldCommands => ({
+/**
+ * @param guard refuses, by throwing, what may no longer be done; the last step of each transaction
+ * @returns commands that write their audit row, by `actor`, in the same transaction
+ */
+export const createHoldCommands = (
+  db: Database,
+  guard: (tx: Transaction) => Promise<void> = () => Promise.resolve(),
+): HoldCommands => ({
   place: (hold, actor) =>
     db.transaction(async (tx) => {
       const { video } = await placeHold(tx, hold);
       const { videoId, ...details } = hold;
       await writeAudit(tx, { actor, action: 'video.hold', subject: videoId, details });
+      await guard(tx);
       return video;
     }),
   lift: (hold, actor) =>
@@ -53,6 +60,7 @@ export const createHoldCommands = (db: Database): HoldCommands => ({
       const { video } = await liftHold(tx, hold);
       const { videoId, ...details } = hold;
       await writeAudit(tx, { actor, action: 'video.lift', subject: videoId, details });
+      await guard(tx);
       return video;
     }),
 });

@@ -48,7 +48,7 @@ export {
 export * from './videos.ts';
 export { findKeyHolder, type KeyHolder, keyHoldersOfVideos } from './key-holders.ts';
 export * from './video-moves.ts';
-export { acquireLease, releaseLease } from './leases.ts';
+export { acquireLease, assertEpoch, LeaseLostError, releaseLease } from './leases.ts';
 export { listen, type Listener } from './listener.ts';
 export {
   addHeartbeats,
@@ -197,6 +197,15 @@ export {
   type ReportRow,
 } from './team-lists.ts';
 export { reconcileBanHolds } from './ban-holds.ts';
+export { readKubernetesHold, type RecordedHold } from './kubernetes-holds.ts';
+export {
+  announcePlans,
+  applyPlan,
+  type PlanLimits,
+  type PlanOwner,
+  readPlanLimits,
+  type RecordedPlan,
+} from './plan-limits.ts';
 export {
   countEncodePauses,
   type EncodePauseScope,

@@ -1,4 +1,4 @@
-import { type Queryable } from './db.ts';
+import { type Queryable, type Transaction } from './db.ts';
 
 /**
  * Takes a lease, renews the holder's own, or takes over one that expired, all by database time.
@@ -34,4 +34,27 @@ export async function releaseLease(
     [name, holder],
     'lease-release',
   );
+}
+
+/** Another holder has the lease: what this one wanted to change is the other's to decide. */
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError';
+  readonly code = 'lease_lost';
+}
+
+/**
+ * Keeps a transaction from committing what a former leader decided; to be called last in it.
+ * @throws LeaseLostError when the lease has another epoch by now
+ */
+export async function assertEpoch(
+  tx: Transaction,
+  { lease, epoch }: { lease: string; epoch: number },
+): Promise<void> {
+  const { rows } = await tx.query<{ epoch: number }>(
+    'select epoch from leases where name = $1',
+    [lease],
+    'lease-epoch',
+  );
+  if (rows[0]?.epoch !== epoch)
+    throw new LeaseLostError(`lease ${lease} is no longer that of epoch ${epoch}`);
 }

@@ -3,6 +3,7 @@ import { openObjects } from '@millrace/objects/s3';
 import { loadConfig, runService } from '@millrace/platform';
 import { directUrl, openDatabase } from '@millrace/store';
 import { reconcilerProcessConfig } from './config.ts';
+import { openKubernetes } from './kubernetes/open.ts';
 import { createReconciler } from './service.ts';
 
 process.exitCode = await runService({
@@ -12,6 +13,8 @@ process.exitCode = await runService({
     const store = parts.own(openDatabase(config, parts));
     const bus = parts.own(openBus(config, parts));
     const objects = parts.own(openObjects(config, parts));
-    return createReconciler({ ...parts, config, store, bus, objects, connectionString: directUrl(config) });
+    const kubernetes = openKubernetes(config, parts);
+    const connectionString = directUrl(config);
+    return createReconciler({ ...parts, config, store, bus, objects, connectionString, kubernetes });
   },
 });

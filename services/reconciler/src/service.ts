@@ -13,6 +13,8 @@ import {
 } from '@millrace/platform';
 import { type Database, listen, type Listener } from '@millrace/store';
 import { type ReconcilerConfig } from './config.ts';
+import { type KubernetesApi } from './kubernetes/api.ts';
+import { createOperator } from './kubernetes/operator.ts';
 import { lead } from './leader.ts';
 import { allLoops } from './loops/all.ts';
 import { backlogLoop } from './loops/backlog.ts';
@@ -33,6 +35,8 @@ export interface ReconcilerDeps {
   metrics: Metrics;
   /** Chores of the adapters in use, such as pruning the bus log. */
   chores?: readonly ReconcileLoop[];
+  /** With it the leader is an operator too; it is closed by who made it. */
+  kubernetes?: { api: KubernetesApi; resyncMs: number } | undefined;
 }
 
 const leaseName = 'reconciler';
@@ -54,9 +58,14 @@ export function createReconciler(deps: ReconcilerDeps): Service {
   let usage: Subscription | undefined;
 
   const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
-    const relay = relayLoop({ ...deps, bell }, { lease: leaseName, epoch });
+    const lease = { lease: leaseName, epoch };
+    const relay = relayLoop({ ...deps, bell }, lease);
+    const operator = deps.kubernetes && createOperator({ ...deps, ...deps.kubernetes, lease });
     supervisor = superviseLoops(
-      [relay, backlogLoop(deps), waitingLoop(deps), ...allLoops({ ...deps, txt }).map((loop) => repeat(loop, deps))],
+      [
+        ...[relay, backlogLoop(deps), waitingLoop(deps), ...(operator?.loops ?? [])],
+        ...allLoops({ ...deps, txt }).map((loop) => repeat(loop, deps)),
+      ],
       deps,
     );
     leading.set(1);

@@ -12,3 +12,5 @@ export const kubernetesSettings = {
    */
   KUBERNETES_RESYNC_SECONDS: z.coerce.number().int().min(5).max(3_600).default(60),
 };
+
+export type KubernetesConfig = z.output<z.ZodObject<typeof kubernetesSettings>>;

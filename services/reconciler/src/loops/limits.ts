@@ -1,5 +1,11 @@
 import { type Logger, type Metrics } from '@millrace/platform';
-import { correctUsageDrift, type Database, purgeViews, reconcileWatchLimits } from '@millrace/store';
+import {
+  announcePlans,
+  correctUsageDrift,
+  type Database,
+  purgeViews,
+  reconcileWatchLimits,
+} from '@millrace/store';
 import { type ReconcileLoop } from './loop.ts';
 
 /**
@@ -23,6 +29,7 @@ export function limitsLoops({
   for (const kind of ['stored', 'upload']) drifted.inc({ kind }, 0);
   return [
     { name: 'watch-limits', everyMs: 10_000, run: () => reconcileWatchLimits(store) },
+    { name: 'announce-plans', everyMs: 2_000, run: () => announcePlans(store) },
     { name: 'purge-views', everyMs: 60_000, run: () => purgeViews(store) },
     {
       name: 'usage-drift',

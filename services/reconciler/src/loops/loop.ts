@@ -12,6 +12,21 @@ export interface ReconcileLoop {
   run(signal: AbortSignal): Promise<number>;
 }
 
+/**
+ * How one kind of thing is kept true: look at one of them, decide without side effects, act. Safe to do twice, and for
+ * one that is gone.
+ */
+export interface Reconciler<Key, Seen, Decision> {
+  name: string;
+  /** Those that may need something done. */
+  list(): Promise<readonly Key[]>;
+  observe(key: Key): Promise<Seen>;
+  /** Pure. Null when all is as it should be. */
+  decide(seen: Seen, now: Date): Decision | null;
+  /** @returns whether it has to be looked at again at once */
+  act(decision: Decision, seen: Seen): Promise<boolean>;
+}
+
 /** Repeats a reconcile loop in its own time and measures it: last success, duration and corrections. */
 export function repeat(
   loop: ReconcileLoop,

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { captureLogger, waitFor } from '@millrace/testing';
+import { missingForKubernetes } from '../../../../dev/kubernetes/control-plane.ts';
+import { describeWith } from '../../../../dev/real-part.ts';
+import { conditionsOf, startTestCluster, type TestCluster } from './testing/cluster.ts';
+import { createTestRecord, type TestRecord } from './testing/record.ts';
+import { startOperator } from './testing/start-operator.ts';
+
+const buildMs = 30 * 60_000;
+const forEvents = { timeoutMs: 60_000 };
+
+describeWith(missingForKubernetes(), 'the operator', () => {
+  let cluster: TestCluster;
+  let record: TestRecord;
+  let operator: Awaited<ReturnType<typeof startOperator>>;
+  const log = captureLogger();
+  const start = (kubeconfig = cluster.plane.kubeconfig): ReturnType<typeof startOperator> =>
+    startOperator({
+      ...{ connectionString: record.connectionString, kubeconfig, logger: log.logger },
+      // So long that whatever is noticed was told by a watch or looked for at the start.
+      resyncMs: 600_000,
+    });
+
+  beforeAll(async () => {
+    [cluster, record] = await Promise.all([startTestCluster(), createTestRecord(log.logger)]);
+    operator = await start();
+  }, buildMs);
+  afterAll(async () => {
+    await operator.stop();
+    await Promise.all([cluster.stop(), record.close()]);
+  });
+
+  const held = (name: string): Promise<string> =>
+    waitFor(async () => {
+      const conditions = conditionsOf(await cluster.find('VideoHold', name));
+      return conditions.startsWith('Held=True') ? conditions : null;
+    }, forEvents);
+  const untilStatus = (videoId: string, status: string): Promise<boolean> =>
+    waitFor(async () => (await record.statusOf(videoId)) === status, forEvents);
+  const holdsOf = async (videoId: string): Promise<unknown[]> => {
+    const { rows } = await record.store.query(
+      `select reference, reason, legal, lifted_at is not null as lifted from video_holds where video_id = $1
+       order by placed_at`,
+      [videoId],
+    );
+    return rows;
+  };
+  const manifest = (name: string, spec: object, kind = 'VideoHold'): object => ({
+    ...{ apiVersion: 'millrace.dev/v1alpha1', kind, metadata: { name, namespace: 'default' }, spec },
+  });
+
+  describe('with a VideoHold', () => {
+    it('holds the video when it is applied, and lifts its own hold alone when it is deleted with Release', async () => {
+      const videoId = await record.newVideo();
+      await cluster.kubectl(
+        ['apply', '-f', '-'],
+        manifest('a', { videoId, reason: 'why', onDelete: 'Release' }),
+      );
+      await cluster.kubectl(['apply', '-f', '-'], manifest('b', { videoId, onDelete: 'Release' }));
+      await untilStatus(videoId, 'held');
+      await Promise.all([held('a'), held('b')]);
+
+      await cluster.kubectl(['delete', 'videohold', 'a', '--timeout=60s']);
+      expect(await record.statusOf(videoId)).toBe('held');
+      await cluster.kubectl(['delete', 'videohold', 'b', '--timeout=60s']);
+      expect(await record.statusOf(videoId)).toBe('ready');
+      expect(await holdsOf(videoId)).toEqual([
+        { reference: 'default/a', reason: 'why', legal: false, lifted: true },
+        { reference: 'default/b', reason: null, legal: false, lifted: true },
+      ]);
+      const { rows } = await record.store.query(
+        'select actor, action from audit where subject = $1 order by at, id',
+        [videoId],
+      );
+      expect(rows).toHaveLength(4);
+      expect(rows).toContainEqual({ actor: 'kubernetes:default/a', action: 'video.hold' });
+      expect(rows).toContainEqual({ actor: 'kubernetes:default/b', action: 'video.lift' });
+    });
+
+    it('leaves the hold when it is deleted with Retain, and takes it over when it is applied again', async () => {
+      const videoId = await record.newVideo();
+      await cluster.create('VideoHold', 'kept', { videoId });
+      await held('kept');
+      await cluster.kubectl(['delete', 'videohold', 'kept', '--timeout=60s']);
+      expect(await record.statusOf(videoId)).toBe('held');
+
+      await cluster.create('VideoHold', 'kept', { videoId, onDelete: 'Release' });
+      await held('kept');
+      await cluster.kubectl(['delete', 'videohold', 'kept', '--timeout=60s']);
+      expect(await record.statusOf(videoId)).toBe('ready');
+      expect(await holdsOf(videoId)).toHaveLength(1);
+    });
+
+    it('follows an edit, and says so of the new generation', async () => {
+      const videoId = await record.newVideo();
+      await cluster.create('VideoHold', 'edited', { videoId });
+      await held('edited');
+      await cluster.change('VideoHold', 'edited', { spec: { reason: 'another', legal: true } });
+      const object = await waitFor(async () => {
+        const found = await cluster.find('VideoHold', 'edited');
+        return found?.status?.observedGeneration === 2 ? found : null;
+      }, forEvents);
+      expect(object.metadata.finalizers).toEqual([]);
+      expect(await holdsOf(videoId)).toEqual([
+        { reference: 'default/edited', reason: 'another', legal: true, lifted: false },
+      ]);
+      expect(object.status?.heldSince).toMatch(/^\d{4}-.*Z$/);
+    });
+
+    it('says why it cannot hold, and holds as soon as it can be asked again', async () => {
+      const videoId = `vid_${'A'.repeat(76)}`;
+      await cluster.create('VideoHold', 'early', { videoId });
+      const reason = await waitFor(
+        async () => conditionsOf(await cluster.find('VideoHold', 'early')),
+        forEvents,
+      );
+      expect(reason).toBe('Held=False/VideoNotFound');
+      const events = await waitFor(() =>
+        cluster.kubectl(['get', 'events.events.k8s.io', '-o', 'jsonpath={.items[*].reason}']),
+      );
+      expect(events).toContain('VideoNotFound');
+      await record.newVideo(videoId);
+      await cluster.change('VideoHold', 'early', { metadata: { labels: { asked: 'again' } } });
+      expect(await held('early')).toMatch(/^Held=True\/Held/);
+    });
+
+    it('refuses another video, a reason that nobody can read, and what is not an id', async () => {
+      const videoId = await record.newVideo();
+      await cluster.create('VideoHold', 'fixed', { videoId });
+      const change = (spec: object): Promise<void> => cluster.change('VideoHold', 'fixed', { spec });
+      await expect(change({ videoId: 'vid_other' })).rejects.toThrow(/make another VideoHold/);
+      await expect(change({ reason: ' ' })).rejects.toThrow(/visible character/);
+      await expect(change({ reason: 'a\u0007b' })).rejects.toThrow(/control characters/);
+      await expect(change({ onDelete: 'Never' })).rejects.toThrow(/Unsupported value/);
+      await expect(cluster.create('VideoHold', 'odd', { videoId: 'prj_1' })).rejects.toThrow(/should match/);
+    });
+  });
+
+  describe('with names that are long, or begin alike', () => {
+    it('holds them all, and tells of each (h-k8s-04)', async () => {
+      const alike = 'a'.repeat(63);
+      const names = [`${alike}-one`, `${alike}-two`, `x.${'y'.repeat(240)}.z-9`];
+      const ids = names.map((_, index) => `vid_${'AbC9'.repeat(18)}x${index}z`.slice(0, 80));
+      for (const [index, name] of names.entries()) {
+        await record.newVideo(ids[index]);
+        await cluster.create('VideoHold', name, { videoId: ids[index] });
+      }
+      await Promise.all(names.map(held));
+      const told = async (): Promise<string[]> => {
+        const path = 'jsonpath={range .items[?(@.reason=="Held")]}{.regarding.name}{"\\n"}{end}';
+        return (await cluster.kubectl(['get', 'events.events.k8s.io', '-o', path])).split('\n');
+      };
+      const untold = async (): Promise<string[]> => {
+        const known = await told();
+        return names.filter((name) => !known.includes(name));
+      };
+      await waitFor(async () => (await untold()).length === 0, forEvents);
+    });
+  });
+});

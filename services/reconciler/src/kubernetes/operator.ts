@@ -1,0 +1,55 @@
+import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
+import { type Reconciler } from '../loops/loop.ts';
+import { type Kind, type KubernetesApi } from './api.ts';
+import { createObjectCache, type ObjectCache } from './object-cache.ts';
+import { planReconciler } from './plan-reconciler.ts';
+import { type ObjectDeps, videoHoldReconciler } from './video-hold-reconciler.ts';
+import { createWorkQueue } from './work-queue.ts';
+
+export interface OperatorDeps extends ObjectDeps {
+  api: KubernetesApi;
+  resyncMs: number;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+/** Follows the `VideoHold` and `Plan` objects of a namespace while this process leads. */
+export interface Operator {
+  loops: readonly Loop[];
+  /** The record changed for the `VideoHold` of this name: its status has to. */
+  videoHoldChanged(name: string): void;
+}
+
+export function createOperator(deps: OperatorDeps): Operator {
+  const holds = follow(deps, 'VideoHold', (cache) => videoHoldReconciler(deps, cache));
+  const plans = follow(deps, 'Plan', (cache) => planReconciler(deps, cache));
+  return { loops: [...holds.loops, ...plans.loops], videoHoldChanged: (name) => holds.add(name) };
+}
+
+/** Wires one kind: what its cache hears of goes through its queue to its reconciler. */
+function follow<Seen, Decision>(
+  deps: OperatorDeps,
+  kind: Kind,
+  reconcilerOf: (cache: ObjectCache) => Reconciler<string, Seen, Decision>,
+): { loops: Loop[]; add(name: string): void } {
+  const cache = createObjectCache({
+    ...{ ...deps, kind },
+    onListed: async () => {
+      for (const name of await reconciler.list()) queue.add(name);
+    },
+    onChanged: (name) => queue.add(name),
+  });
+  const reconciler = reconcilerOf(cache);
+  const queue = createWorkQueue({
+    ...deps,
+    name: reconciler.name,
+    work: async (name) => {
+      const seen = await reconciler.observe(name);
+      const decision = reconciler.decide(seen, deps.clock.now());
+      if (decision === null) return null;
+      return (await reconciler.act(decision, seen)) ? 0 : null;
+    },
+  });
+  return { loops: [cache.loop, queue.loop], add: (name) => queue.add(name) };
+}

@@ -1,0 +1,33 @@
+import { KubeConfig, type RequestContext } from '@kubernetes/client-node';
+
+type Dispatcher = NonNullable<ReturnType<RequestContext['getDispatcher']>>;
+
+/** Connections are made anew with what the files say then: certificates of authorities change. */
+const lifetimeMs = 10 * 60_000;
+
+/**
+ * Of its own, `KubeConfig` opens a connection for each request. With this all go by the same few.
+ */
+export class SharedConnections extends KubeConfig {
+  #shared: { dispatcher: Dispatcher; since: number } | null = null;
+
+  override async applySecurityAuthentication(context: RequestContext): Promise<void> {
+    await super.applySecurityAuthentication(context);
+    const made = context.getDispatcher();
+    if (made === undefined) return;
+    const now = performance.now();
+    if (this.#shared === null || now - this.#shared.since > lifetimeMs) {
+      // What runs on the old ones ends in its own time.
+      void this.#shared?.dispatcher.close();
+      this.#shared = { dispatcher: made, since: now };
+    }
+    context.setDispatcher(this.#shared.dispatcher);
+  }
+
+  /** Cuts every connection. */
+  async close(): Promise<void> {
+    const shared = this.#shared;
+    this.#shared = null;
+    await shared?.dispatcher.destroy();
+  }
+}

@@ -1,0 +1,120 @@
+import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
+
+export interface WorkQueueOptions {
+  name: string;
+  /**
+   * Works on one item. Resolves with how long to wait before the item's next turn, in milliseconds, or with null when
+   * nothing is left to do; rejects to have it tried again, after a growing wait.
+   */
+  work: (key: string, signal: AbortSignal) => Promise<number | null>;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+/** Items to be worked on: each is there once, and in one pair of hands at a time. */
+export interface WorkQueue {
+  /** Has the item worked on now, or once more when it is being worked on; a wait of its own ends. */
+  add(key: string): void;
+  loop: Loop;
+}
+
+/** Items that are worked on at once. */
+const hands = 8;
+const firstWaitMs = 100;
+const longestWaitMs = 60_000;
+
+interface Item {
+  state: 'queued' | 'busy' | 'waiting';
+  /** It was added while it was worked on. */
+  again: boolean;
+  failures: number;
+  endWait: AbortController;
+}
+
+export function createWorkQueue({ name, work, clock, logger, metrics }: WorkQueueOptions): WorkQueue {
+  const items = new Map<string, Item>();
+  const queue: string[] = [];
+  const idle: (() => void)[] = [];
+  const failures = metrics.counter('millrace_kubernetes_retries_total', 'Objects to be tried again.', [
+    'kind',
+  ]);
+  metrics.observe(
+    'millrace_kubernetes_queue_objects',
+    'Objects that wait to be looked at.',
+    () => queue.length,
+  );
+
+  const enqueue = (key: string, item: Item): void => {
+    item.state = 'queued';
+    queue.push(key);
+    idle.shift()?.();
+  };
+  const add = (key: string): void => {
+    const item = items.get(key);
+    if (item === undefined) {
+      const fresh: Item = { state: 'queued', again: false, failures: 0, endWait: new AbortController() };
+      items.set(key, fresh);
+      enqueue(key, fresh);
+    } else if (item.state === 'busy') item.again = true;
+    else if (item.state === 'waiting') item.endWait.abort();
+  };
+
+  const wait = async (key: string, item: Item, ms: number, signal: AbortSignal): Promise<void> => {
+    item.state = 'waiting';
+    item.endWait = new AbortController();
+    await clock.sleep(ms, AbortSignal.any([signal, item.endWait.signal])).catch(() => undefined);
+    if (!signal.aborted) enqueue(key, item);
+  };
+
+  /** One turn of an item; resolves with the wait before its next, or null. */
+  const turn = async (key: string, item: Item, signal: AbortSignal): Promise<number | null> => {
+    try {
+      const again = await work(key, signal);
+      item.failures = 0;
+      return again;
+    } catch (error) {
+      // A share of chance, so that what failed together does not come back together.
+      const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** item.failures) * (0.5 + Math.random() / 2);
+      item.failures++;
+      failures.inc({ kind: name });
+      if (!signal.aborted) logger.warn({ err: error, queue: name, key, waitMs }, 'object to be tried again');
+      return waitMs;
+    }
+  };
+
+  const hand = async (signal: AbortSignal, waits: Set<Promise<void>>, done: () => void): Promise<void> => {
+    while (!signal.aborted) {
+      const key = queue.shift();
+      if (key === undefined) {
+        await new Promise<void>((resolve) => idle.push(resolve));
+        continue;
+      }
+      const item = items.get(key);
+      if (item === undefined) continue;
+      Object.assign(item, { state: 'busy', again: false });
+      const waitMs = await turn(key, item, signal);
+      done();
+      if (item.again) enqueue(key, item);
+      else if (waitMs === null) items.delete(key);
+      else {
+        const waiting = wait(key, item, waitMs, signal).finally(() => waits.delete(waiting));
+        waits.add(waiting);
+      }
+    }
+  };
+
+  return {
+    add,
+    loop: {
+      name: `kubernetes-${name}`,
+      run: async (signal, done) => {
+        const waits = new Set<Promise<void>>();
+        const stop = (): void => idle.splice(0).forEach((wake) => wake());
+        signal.addEventListener('abort', stop, { once: true });
+        await Promise.all(Array.from({ length: hands }, () => hand(signal, waits, done)));
+        await Promise.all(waits);
+      },
+    },
+  };
+}
