@@ -4,6 +4,8 @@ import { BusRequestError, BusUnavailableError } from '../bus.ts';
 export function protocolError(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ('type' in at && typeof at.type === 'string') return at.type;
+    // Said when every broker was asked often enough: on a new cluster they have yet to make the topic of offsets.
+    if (at.name === 'KafkaJSGroupCoordinatorNotFound') return 'GROUP_COORDINATOR_NOT_AVAILABLE';
     // Several topics may fail at once: the first that says why speaks for all.
     if ('errors' in at && Array.isArray(at.errors)) {
       const types = at.errors.map(protocolError);
