@@ -7,6 +7,8 @@ import { createFolderObjectStore } from '@millrace/objects/folder';
 import { silentLogger, systemClock } from '@millrace/platform';
 
 export interface TestObjects {
+  /** The folder. */
+  root: string;
   /** A real folder store. Each call passes `interfere` first. */
   objects: ObjectStore;
   /**
@@ -35,6 +37,7 @@ export async function createTestObjects(): Promise<TestObjects> {
     minFreeBytes: 0,
   });
   const test: TestObjects = {
+    root,
     interfere: null,
     objects: Object.assign(Object.create(store) as ObjectStore, {
       get: async (...args: Parameters<ObjectStore['get']>) => {

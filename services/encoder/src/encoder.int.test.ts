@@ -256,37 +256,6 @@ describe('the ingest report', () => {
   });
 });
 
-describe('the poster', () => {
-  it.each([
-    [0, 'red'],
-    [1.99, 'red'],
-    [2, 'blue'],
-    [4, 'blue'],
-  ])('shows the moment that was chosen: at %d s, %s [VID-208]', async (atSeconds, colour) => {
-    const half = (name: string): string[] => [
-      '-f',
-      'lavfi',
-      '-i',
-      `color=${name}:size=320x180:rate=25:duration=2`,
-    ];
-    const join = ['-filter_complex', '[0][1]concat=n=2'];
-    const videoId = await upload(await clip('two.mp4', ...half('red'), ...half('blue'), ...join, ...fast));
-    await db.query('update videos set poster_at_seconds = $2 where id = $1', [videoId, atSeconds]);
-    await startEncoder();
-    const { files } = await indexOf(await settled(videoId));
-    const poster = path.join(folder, 'poster.jpg');
-    await writeFile(poster, await objects.read(files['poster.jpg']?.key ?? ''));
-    const { stdout } = await run(
-      'ffmpeg',
-      [...['-v', 'error', '-i', poster, '-vf', 'scale=1:1'], ...['-f', 'rawvideo', '-pix_fmt', 'rgb24', '-']],
-      { encoding: 'buffer' },
-    );
-
-    const [red = 0, , blue = 0] = stdout;
-    expect(red > blue ? 'red' : 'blue').toBe(colour);
-  });
-});
-
 /** ffmpeg as it is, but the video task at the clip's own speed, so that a test can reach in. */
 function pacedProcess(): EncoderProcess & { started: Promise<void> } {
   const real = createFfmpegProcess();

@@ -10,13 +10,17 @@ import { type EncodeManifest, type ManifestChunk } from './types.ts';
 const leadInSeconds = 1;
 
 /**
- * Options before the input: from the key frame at or before a second ahead of the chunk. Nothing before the
+ * Options before the input: from the key frame at or before a second (unless told) ahead of the chunk. Nothing before the
  * chunk's first picture is cut here: pictures keep their times, and the grid counts its frames from presentation
  * zero, wherever reading begins.
  */
-export function seekArgs(manifest: EncodeManifest, { firstFrame }: ManifestChunk): string[] {
+export function seekArgs(
+  manifest: EncodeManifest,
+  { firstFrame }: ManifestChunk,
+  leadSeconds = leadInSeconds,
+): string[] {
   if (firstFrame === 0) return [];
-  const at = manifest.zeroSeconds + firstFrame / toNumber(manifest.frameRate) - leadInSeconds;
+  const at = manifest.zeroSeconds + firstFrame / toNumber(manifest.frameRate) - leadSeconds;
   return ['-noaccurate_seek', '-seek_timestamp', '1', '-ss', at.toFixed(6)];
 }
 

@@ -253,18 +253,46 @@ describe('the command of the poster', () => {
     expect(args.at(-1)).toBe('/out/poster.jpg');
   });
 
+  const at = (atSeconds: number, over: Partial<EncodeManifest> = {}, reachSeconds?: number) => {
+    const place = { atSeconds, exact: true, ...(reachSeconds === undefined ? {} : { reachSeconds }) };
+    return imagesTaskArgs(manifestOf(over), options, place).args;
+  };
+  const kept = (args: readonly string[]): string | undefined => /trim=[^,]*/.exec(graphOf(args))?.[0];
+
   it.each([
-    [0.5, undefined, '1.001'],
-    [7, '4.500', '3.001'],
-  ])(
-    'takes the last picture until the moment that was asked for: %d s [VID-208]',
-    (atSeconds, from, length) => {
-      const { args } = imagesTaskArgs(manifestOf(), options, { atSeconds, exact: true });
-      expect([valuesOf(args, '-ss')[0], valuesOf(args, '-t')[0]]).toEqual([from, length]);
-      expect(args).not.toContain('-frames:v');
-      expect(graphOf(args)).not.toMatch(/thumbnail|select/);
-    },
-  );
+    ['at the very start', 0, 0],
+    ['between two pictures', 0.19, 4],
+    ['when a picture begins', 0.28, 7],
+    ['at the very end, and past it', 99, 599],
+  ])('takes the frame of the grid that is shown %s [VID-208]', (_, atSeconds, frame) => {
+    const args = at(atSeconds);
+    expect(kept(args)).toBe(`trim=start_pts=${frame}:end_pts=${frame + 1}`);
+    expect(graphOf(args)).not.toMatch(/thumbnail|select/);
+    expect(args).toEqual(expect.arrayContaining(['-copyts', '-frames:v', '1', '-fps_mode', 'passthrough']));
+  });
+
+  it('reads from the key frame some seconds before the moment, else from the start', () => {
+    const grid = { zeroSeconds: 2 };
+    const sought = (args: readonly string[]): unknown[] => [
+      valuesOf(args, '-ss')[0],
+      graphOf(args).includes('start_time'),
+    ];
+    expect(sought(at(10, grid))).toEqual(['9.000000', false]);
+    expect(sought(at(10, grid, 8))).toEqual(['4.000000', false]);
+    for (const reachSeconds of [10, Infinity]) {
+      expect(sought(at(10, grid, reachSeconds))).toEqual([undefined, true]);
+    }
+    expect(sought(at(3, grid))).toEqual([undefined, true]);
+    expect(sought(at(3.04, grid))).toEqual(['2.040000', false]);
+  });
+
+  it('does not seek by a jumping clock, and reads the other packets to straighten it', () => {
+    const args = at(10, { discontinuous: true });
+    expect(valuesOf(args, '-ss')).toEqual([]);
+    expect(args).not.toContain('-copyts');
+    expect(args.slice(-3)).toEqual(['-f', 'null', '-']);
+    expect(graphOf(args)).toContain('start_time=0');
+  });
 
   it('does not seek for the very start', () => {
     expect(

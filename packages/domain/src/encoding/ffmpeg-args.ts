@@ -10,7 +10,7 @@ import {
   type TaskCommand,
   type TaskOutput,
 } from './types.ts';
-import { gridFilters, pictureFilters } from './video-graph.ts';
+import { frameFilters, gridFilters, pictureFilters } from './video-graph.ts';
 
 export interface TaskOptions {
   /** The loopback block reader's URL of the source. */
@@ -243,7 +243,7 @@ function soundFilters(track: ManifestAudioTrack, zeroSeconds: number): string[] 
 const mixable = (track: ManifestAudioTrack): string[] =>
   track.sourceLayout === null && track.sourceChannels > 2 ? ['pan=stereo|c0=c0|c1=c1'] : [];
 
-/** Seconds of video among which a poster is chosen, or before a moment in which its picture may have begun. */
+/** Seconds of video among which a poster is chosen, and that are read before a moment. */
 const posterWindow = 3;
 
 export interface PosterPlace {
@@ -251,13 +251,13 @@ export interface PosterPlace {
   readonly atSeconds: number;
   /** Exactly what is shown then (contract VID-208); else the best picture of the seconds from there. */
   readonly exact: boolean;
-  /** How long before the moment its picture may have begun, in seconds. Three unless told. */
+  /** How long before the moment reading begins, in seconds; the key frame before that should be found. 3 unless told. */
   readonly reachSeconds?: number;
 }
 
 /**
- * The poster: of some seconds the picture most like the others (so not a black one, nor a blend), or the one that is
- * shown at a moment, which is the last that begins until then. Writes `poster.jpg`, displayed shape.
+ * The poster: of some seconds the picture most like the others (so not a black one, nor a blend), or the one that the
+ * encode shows at a moment. Writes `poster.jpg`, displayed shape; nothing when the place gives no picture.
  */
 export function imagesTaskArgs(
   manifest: EncodeManifest,
@@ -267,26 +267,45 @@ export function imagesTaskArgs(
   const { poster } = manifest.images;
   const output: TaskOutput = { file: 'poster.jpg', kind: 'poster', index: 0 };
   const spaced = "select='isnan(prev_selected_t)+gte(t-prev_selected_t,0.25)'";
-  const { exact, atSeconds, reachSeconds = posterWindow } = place;
-  const until = manifest.zeroSeconds + atSeconds;
-  const from = exact ? Math.max(0, until - reachSeconds) : atSeconds;
+  const moment = place.exact ? momentArgs(manifest, place) : null;
   const graph = [
-    ...pictureFilters(manifest.video, poster, exact ? [] : [spaced]),
-    ...(exact ? [] : ['thumbnail=n=12']),
+    ...pictureFilters(manifest.video, poster, moment?.onGrid ?? [spaced]),
+    ...(moment === null ? ['thumbnail=n=12'] : []),
     // JPEG is full range BT.601 by definition (JFIF).
     'scale=in_color_matrix=bt709:out_color_matrix=bt601:in_range=tv:out_range=pc,format=yuvj420p',
   ].join(',');
   const args = [
     ...quiet,
-    ...(from > 0 ? ['-ss', from.toFixed(3)] : []),
-    ...['-t', exact ? (until - from + 0.001).toFixed(3) : String(posterWindow)],
+    ...(moment?.before ?? windowArgs(place)),
     ...pictureInput(manifest, options),
-    ...['-filter_complex', `[0:${manifest.video.stream}]${graph}[p]`, '-map', '[p]'],
-    // Without an end each picture overwrites the one before it.
-    ...(exact ? [] : ['-frames:v', '1']),
+    ...['-filter_complex', `[0:${manifest.video.stream}]${graph}[p]`, '-map', '[p]', '-frames:v', '1'],
+    ...(moment === null ? [] : ['-fps_mode', 'passthrough']),
     ...['-c:v', 'mjpeg', '-q:v', '4', '-threads', '1'],
     ...anonymous,
     ...['-update', '1', '-f', 'image2', `${options.outputDir}/${output.file}`],
+    ...(moment === null ? [] : companionArgs(manifest)),
   ];
   return { args, outputs: [output], frames: null };
+}
+
+const windowArgs = ({ atSeconds }: PosterPlace): string[] => [
+  ...(atSeconds > 0 ? ['-ss', atSeconds.toFixed(3)] : []),
+  ...['-t', String(posterWindow)],
+];
+
+/** Reads as the encode does, and keeps the frame of its grid that is shown then. A jumping clock cannot be sought in. */
+function momentArgs(
+  manifest: EncodeManifest,
+  { atSeconds, reachSeconds = posterWindow }: PosterPlace,
+): { before: string[]; onGrid: string[] } {
+  const rate = toNumber(manifest.frameRate);
+  // Rounding must not show the frame before the one that begins at this very moment.
+  const frame = Math.min(Math.floor(atSeconds * rate + 1e-6), manifest.frames - 1);
+  const leadSeconds = manifest.discontinuous ? Infinity : reachSeconds;
+  const seek =
+    frame / rate > leadSeconds ? seekArgs(manifest, { firstFrame: frame, frames: 1 }, leadSeconds) : [];
+  return {
+    before: [...timeArgs(manifest), ...seek],
+    onGrid: frameFilters(manifest, frame, { fromStart: seek.length === 0 }),
+  };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { manifestVideoOf } from './testing/samples.ts';
 import { type EncodeManifest, type ManifestColour, type ManifestVideo } from './types.ts';
-import { gridFilters, pictureFilters } from './video-graph.ts';
+import { frameFilters, gridFilters, pictureFilters } from './video-graph.ts';
 
 const size = { width: 1280, height: 720 };
 const filtersOf = (more: Partial<ManifestVideo> = {}, onGrid: string[] = []): string[] =>
@@ -149,6 +149,15 @@ describe('the filters of the grid', () => {
     expect(gridFilters({ ...manifest, heldFrames: 1 }, { firstFrame: 0, frames: 9 })).toEqual([
       ...put,
       ...['tpad=stop_mode=clone:stop=1', 'trim=start_frame=0:end_frame=9'],
+    ]);
+  });
+
+  it('keep one frame by its number, which has none to stand in for it but at the start', () => {
+    const kept = 'trim=start_pts=180:end_pts=181';
+    const held = { ...manifest, heldFrames: 2 };
+    expect(frameFilters(manifest, 180, { fromStart: true })).toEqual([...put, kept]);
+    expect(frameFilters(held, 180, { fromStart: false })).toEqual([
+      ...['setpts=PTS-(1.5)/TB', 'fps=fps=30000/1001:round=near', 'tpad=stop_mode=clone:stop=2', kept],
     ]);
   });
 });

@@ -81,17 +81,32 @@ export function pictureFilters(video: ManifestVideo, size: Size, onGrid: readonl
   ];
 }
 
+/**
+ * The picture that the grid has at one frame. Where reading began later than that, as in a source whose index
+ * misleads, none comes out; only what was read `fromStart` may stand in for what should have come before it.
+ */
+export const frameFilters = (
+  manifest: EncodeManifest,
+  frame: number,
+  { fromStart }: { fromStart: boolean },
+): string[] => [
+  ...onGrid(manifest, fromStart),
+  // In the grid's own time base the time of a frame is its number.
+  `trim=start_pts=${frame}:end_pts=${frame + 1}`,
+];
+
 /** Puts pictures on the grid: frame n at n / rate from presentation zero, then keeps a chunk's frames. */
 export function gridFilters(
   manifest: EncodeManifest,
   chunk: { firstFrame: number; frames: number },
 ): string[] {
   const end = chunk.firstFrame + chunk.frames;
-  return [
-    `setpts=PTS-(${manifest.zeroSeconds})/TB`,
-    `fps=fps=${formatRational(manifest.frameRate)}:start_time=0:round=near`,
-    // No more is held than planned: what does not decode at the end is missing, and measured as such.
-    ...(manifest.heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${manifest.heldFrames}`] : []),
-    `trim=start_frame=${chunk.firstFrame}:end_frame=${end}`,
-  ];
+  return [...onGrid(manifest, true), `trim=start_frame=${chunk.firstFrame}:end_frame=${end}`];
 }
+
+const onGrid = (manifest: EncodeManifest, fromStart: boolean): string[] => [
+  `setpts=PTS-(${manifest.zeroSeconds})/TB`,
+  `fps=fps=${formatRational(manifest.frameRate)}:${fromStart ? 'start_time=0:' : ''}round=near`,
+  // No more is held than planned: what does not decode at the end is missing, and measured as such.
+  ...(manifest.heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${manifest.heldFrames}`] : []),
+];

@@ -31,18 +31,16 @@ export const chosenPlaces = ({ images }: EncodeManifest): PosterPlace[] => {
   return [...(atSeconds > 0 ? [{ atSeconds, exact: false }] : []), { atSeconds: 0, exact: false }];
 };
 
-/** A picture may be shown for long (a recorded screen), or what follows it may not decode. */
+/** How long before a moment its key frame is looked for. What lies between may be damaged, or the index mislead. */
 const reachesSeconds = [3, 60, Infinity];
 
 /** Where the picture of a moment is looked for; nowhere when that is not within the video. */
-export function momentPlaces(
-  { durationSeconds, zeroSeconds }: EncodeManifest,
-  atSeconds: number,
-): PosterPlace[] {
-  if (atSeconds > durationSeconds) return [];
-  const nearer = (index: number): number => reachesSeconds[index - 1] ?? 0;
+export function momentPlaces({ durationSeconds }: EncodeManifest, atSeconds: number): PosterPlace[] {
+  // What plays is known to the millisecond.
+  if (atSeconds > durationSeconds + 0.001) return [];
+  const fromStart = reachesSeconds.findIndex((reach) => reach >= atSeconds);
   return reachesSeconds
-    .filter((_, index) => index === 0 || nearer(index) < zeroSeconds + atSeconds)
+    .slice(0, fromStart + 1)
     .map((reachSeconds) => ({ atSeconds, exact: true, reachSeconds }));
 }
 

@@ -10,6 +10,7 @@ import {
   createTestObjects,
   seedAccount,
   seedProcessingVideo,
+  type TestObjects,
   waitFor,
 } from '@millrace/testing';
 import { createEncoder, encoderConfig, type EncoderProcess } from '../index.ts';
@@ -35,6 +36,11 @@ export interface EncodeBench {
   /** A track as a player gets it: the init segment, then each segment by its byte range. */
   fetch(track: DeliveryTrack): Promise<Buffer>;
   read(key: string): Promise<Buffer>;
+  db: Database;
+  connectionString: string;
+  objects: TestObjects;
+  /** Ends the encoder alone, so that another takes its place. */
+  stopEncoder(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -71,6 +77,8 @@ export async function createEncodeBench(
     ...(process === undefined ? {} : { process }),
   });
   await encoder.start(new AbortController().signal);
+  let stopped: Promise<void> | undefined;
+  const stopEncoder = (): Promise<void> => (stopped ??= encoder.stop());
   return {
     submit: async (source) => {
       const videoId = await seedProcessingVideo(db, account);
@@ -94,8 +102,9 @@ export async function createEncodeBench(
       return Buffer.concat([slice(track.init), ...track.segments.map((segment) => slice(segment))]);
     },
     read: (key) => objects.read(key),
+    ...{ db, objects, connectionString: testDatabase.connectionString, stopEncoder },
     close: async () => {
-      await encoder.stop();
+      await stopEncoder();
       await bus.close();
       await objects.close();
       await db.close();
@@ -117,7 +126,7 @@ const settled = (db: Database, videoId: string): Promise<VideoRow> =>
       const { rows } = await db.query<VideoRow>(
         `select v.status, v.failure_code as "failureCode", v.failure_message as "failureMessage", v.qualities,
            v.index_key as "indexKey", j.report
-         from videos v left join encode_jobs j on j.video_id = v.id where v.id = $1`,
+         from videos v left join encode_jobs j on j.id = v.current_job_id where v.id = $1`,
         [videoId],
       );
       return rows[0]?.status === 'processing' ? null : rows[0];
