@@ -26,7 +26,7 @@ const plurals: Record<Kind, string> = { VideoHold: 'videoholds', Plan: 'plans' }
 const component = 'millrace-reconciler';
 
 /** How long one request may take, in milliseconds; a connection that is silent for so long is given up. */
-const requestMs = 15_000;
+const requestMs = 10_000;
 const pageSize = 500;
 
 const objectList = z.object({
@@ -52,6 +52,15 @@ export function createClientNodeApi({ namespace, kubeconfig }: ClientNodeOptions
   const closing = new AbortController();
   const at = (kind: Kind) => ({ group, version, namespace, plural: plurals[kind] });
 
+  const translated = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      // Where one connection has gone dead the others have too: nobody has to find that out of each.
+      if (isSilence(error)) config.renew();
+      throw translate(error);
+    }
+  };
   /** Gives up after a time; a patch is a merge (RFC 7396) unless told. */
   const options: Options = (contentType = PatchStrategy.MergePatch, signal) => {
     const limit = [closing.signal, AbortSignal.timeout(requestMs), ...(signal === undefined ? [] : [signal])];
@@ -157,7 +166,10 @@ async function follow(
   });
 }
 
-/** After 30 s without a word: the server may have nothing to say, or the connection may be gone. Listing anew tells. */
+/**
+ * Nothing was said for a time. Of a watch (30 s) that may be all there is to say, or the connection is gone: listing
+ * anew tells.
+ */
 const isSilence = (error: unknown): boolean => error instanceof DOMException && error.name === 'TimeoutError';
 
 const pathOf = ({ namespace, plural }: { namespace: string; plural: string }): string =>
@@ -187,14 +199,6 @@ async function tell(
     // It was told before, and happens again.
     const series = { count: 2, lastObservedTime: eventTime };
     await objects.patchNamespacedCustomObject({ ...events, name: eventName, body: { series } }, options());
-  }
-}
-
-async function translated<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw translate(error);
   }
 }
 

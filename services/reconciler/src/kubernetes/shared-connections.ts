@@ -16,12 +16,15 @@ export class SharedConnections extends KubeConfig {
     const made = context.getDispatcher();
     if (made === undefined) return;
     const now = performance.now();
-    if (this.#shared === null || now - this.#shared.since > lifetimeMs) {
-      // What runs on the old ones ends in its own time.
-      void this.#shared?.dispatcher.close();
-      this.#shared = { dispatcher: made, since: now };
-    }
+    if (this.#shared !== null && now - this.#shared.since > lifetimeMs) this.renew();
+    this.#shared ??= { dispatcher: made, since: now };
     context.setDispatcher(this.#shared.dispatcher);
+  }
+
+  /** Requests from now on go by new connections; what runs on the old ones ends in its own time. */
+  renew(): void {
+    void this.#shared?.dispatcher.close();
+    this.#shared = null;
   }
 
   /** Cuts every connection. */
