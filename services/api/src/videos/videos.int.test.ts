@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type IngestReport, type Video, videoStatuses } from '@millrace/contract';
+import { createHoldCommands } from '@millrace/store';
 import { finishEncode, seedVideo } from '../testing/seed-video.ts';
 import { type Answer, createTenant, createTestApi, type Tenant, type TestApi } from '../testing/test-api.ts';
 
@@ -262,6 +263,33 @@ describe('changing a video', () => {
     }
   });
 
+  it.each(['ready', 'held'] as const)(
+    'has the poster of a video that is %s made anew, once; the ingest report tells of it [VID-212, VID-213]',
+    async (status) => {
+      const videoId = await seedVideo(api.store, me);
+      if (status === 'held') await hold(videoId);
+      const before = (await get(videoId)).body;
+      for (let n = 0; n < 2; n++) {
+        const { body } = await patch(videoId, { posterAtSeconds: 2.5 });
+        expect(body).toEqual({ ...before, status, updatedAt: body.updatedAt });
+      }
+      expect(await posterTasks(videoId)).toEqual(['queued']);
+      const report = await api.ask<IngestReport>(`GET ${videos()}/${videoId}/ingest-report`, {
+        bearer: me.full,
+      });
+      expect(report.body.details['poster']).toEqual({ state: 'running', atSeconds: 2.5 });
+    },
+  );
+
+  it.each(['uploading', 'processing', 'failed'] as const)(
+    'keeps the moment of a video that is %s, without a job',
+    async (status) => {
+      const videoId = await seedVideo(api.store, me, { status });
+      expect((await patch(videoId, { posterAtSeconds: 2.5 })).status).toBe(200);
+      expect(await posterTasks(videoId)).toEqual([]);
+    },
+  );
+
   it('tells the CDN of a new title, with the version that the record has', async () => {
     const videoId = await seedVideo(api.store, me);
     await patch(videoId, { title: 'New' });
@@ -357,6 +385,20 @@ describe('deleting a video', () => {
     expect(outcome(await api.ask(project, { cookie: me.cookie }))).toBe('204');
   });
 });
+
+const hold = (videoId: string): Promise<unknown> =>
+  createHoldCommands(api.store).place(
+    { videoId, source: 'admin', reference: 'admin', reason: null, legal: false },
+    'admin',
+  );
+
+async function posterTasks(videoId: string): Promise<string[]> {
+  const { rows } = await api.store.query<{ status: string }>(
+    `select status from encode_tasks where video_id = $1 and kind = 'poster'`,
+    [videoId],
+  );
+  return rows.map(({ status }) => status);
+}
 
 const countOf = async (table: 'events', videoId: string): Promise<number> =>
   (await api.store.query(`select from ${table} where video_id = $1`, [videoId])).rowCount;
