@@ -234,6 +234,17 @@ export const alertCases: Record<string, AlertCase> = {
     '20x30',
     '0x17 400x3',
   ]),
+  MillraceWebhookSecretsUnreadable: {
+    fires: {
+      series: { [on('millrace_webhook_secrets_old_key', { readable: 'false' })]: '0x5 2x20' },
+      at: '15m',
+    },
+    silent: [
+      // Readable ones are sealed anew by themselves.
+      { series: { [on('millrace_webhook_secrets_old_key', { readable: 'true' })]: '2x20' }, at: '15m' },
+      { series: { [on('millrace_webhook_secrets_old_key', { readable: 'false' })]: '0x20' }, at: '15m' },
+    ],
+  },
   MillraceWebhooksFailing: {
     fires: { series: { [attempts('delivered')]: '0+5x60', [attempts('retried')]: '0+20x60' }, at: '50m' },
     silent: [

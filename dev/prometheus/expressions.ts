@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { readRules } from './rule-files.ts';
+import { readRunbooks } from './runbooks.ts';
 
 const dashboards = fileURLToPath(new URL('../../charts/millrace/dashboards/', import.meta.url));
 const dashboard = z.object({
@@ -46,11 +47,16 @@ export const selectorsOf = (expr: string): string[] =>
     ...expr.matchAll(/\b(?:millrace[_:]|nodejs_|process_|up\b)[\w:]*(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?/g),
   ].map(([selector]) => selector);
 
-/** Every selector of rules and dashboards, once. */
+/** Every query of the runbooks. */
+export const runbookQueries = (): { where: string; expr: string }[] =>
+  readRunbooks().flatMap((page) => page.blocks('promql').map((expr) => ({ where: page.name, expr })));
+
+/** Every selector of rules, dashboards and runbooks, once. */
 export const allSelectors = (): string[] => [
   ...new Set(
-    [...readRules().map(({ expr }) => expr), ...dashboardQueries().map(({ expr }) => expr)].flatMap(
-      selectorsOf,
-    ),
+    [
+      ...readRules().map(({ expr }) => expr),
+      ...[...dashboardQueries(), ...runbookQueries()].map(({ expr }) => expr),
+    ].flatMap(selectorsOf),
   ),
 ];

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { waitFor } from '@millrace/testing';
 import { missingForKafka } from '../../dev/kafka/jars.ts';
-import { allSelectors, dashboardQueries } from '../../dev/prometheus/expressions.ts';
+import { allSelectors, dashboardQueries, runbookQueries } from '../../dev/prometheus/expressions.ts';
 import { missingForPrometheus } from '../../dev/prometheus/programs.ts';
 import { type Prometheus, startPrometheus } from '../../dev/prometheus/server.ts';
 import { describeWith } from '../../dev/real-part.ts';
@@ -109,6 +109,10 @@ describeWith(
       },
       patienceMs,
     );
+
+    it('are understood by Prometheus where runbooks tell to ask', async () => {
+      for (const { expr } of runbookQueries()) await expect(prometheus.query(expr)).resolves.toBeDefined();
+    });
 
     it('evaluate without an error, and no alert fires on a service that is well', async () => {
       const rules = await waitFor(async () => {

@@ -1,6 +1,13 @@
 export * from './ids.ts';
 export { createRequestIds } from './request-ids.ts';
-export { type KeySet, KeySetError, keySetText, parseKeySet } from './keys.ts';
+export {
+  type KeySet,
+  KeySetError,
+  keySetText,
+  parseKeySet,
+  sharedSecretsOf,
+  sharedSecretText,
+} from './keys.ts';
 export { isOriginOf, originOfReferer } from './origin.ts';
 export { isExpired, type PlaybackClaims, signPlaybackToken, verifyPlaybackToken } from './playback-token.ts';
 export { signText, verifyText } from './signed-text.ts';
@@ -41,7 +48,12 @@ export {
   type EndedTry,
 } from './delivery-machine.ts';
 export { signWebhook, webhookKey } from './webhook-signature.ts';
-export { newWebhookSecret, openWebhookSecret, sealWebhookSecret } from './webhook-secret.ts';
+export {
+  newWebhookSecret,
+  openWebhookSecret,
+  SealedSecretError,
+  sealWebhookSecret,
+} from './webhook-secret.ts';
 export { breakerPause } from './endpoint-breaker.ts';
 export { canonicalLanguage, CaptionsError, languageName, normaliseCaptions } from './captions/index.ts';
 export { joinSegments } from './watched-segments.ts';

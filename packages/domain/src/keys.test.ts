@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { KeySetError, keySetText, parseKeySet } from './keys.ts';
+import { KeySetError, keySetText, parseKeySet, sharedSecretText } from './keys.ts';
 
 const secretA = 'a'.repeat(32);
 const secretB = 'b:'.repeat(20);
@@ -57,5 +57,17 @@ describe('keySetText', () => {
     expect(issues).toMatchObject([
       { code: 'custom', message: 'the secret of key "k1" has 5 bytes, at least 32 are needed' },
     ]);
+  });
+});
+
+describe('sharedSecretText', () => {
+  it.each([
+    [secretA, true],
+    [`${secretA},${secretB}`, true],
+    [`${secretA},short`, false],
+    [`${secretA},`, false],
+    ['short', false],
+  ])('%s: %s', (text, fits) => {
+    expect(sharedSecretText.safeParse(text).success).toBe(fits);
   });
 });

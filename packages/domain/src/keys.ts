@@ -49,6 +49,21 @@ export const keySetText = z.string().transform((text, context) => {
   }
 });
 
+/**
+ * The shared secrets of a setting. Several, separated by commas, replace one another without a refusal: all of them are
+ * accepted, the first is sent.
+ */
+export const sharedSecretsOf = (text: string): readonly [sent: string, ...others: string[]] =>
+  text.split(',') as [string, ...string[]];
+
+/** Shared secrets as a setting; each has at least 32 bytes, since shorter ones can be guessed. */
+export const sharedSecretText = z
+  .string()
+  .refine(
+    (text) => sharedSecretsOf(text).every((each) => Buffer.byteLength(each) >= minimumSecretBytes),
+    'has less than 32 bytes',
+  );
+
 function parseEntry(entry: string, position: number): { kid: string; secret: Buffer } {
   const colon = entry.indexOf(':');
   const kid = entry.slice(0, Math.max(colon, 0));

@@ -172,6 +172,7 @@ export {
   redeliver,
 } from './webhook-deliveries.ts';
 export { purgeWebhookLog } from './webhook-purge.ts';
+export { resealSecret, secretsOfOtherKeys } from './sealed-secrets.ts';
 export {
   attemptsUnderWay,
   claimDeliveries,

@@ -1,4 +1,4 @@
-import { keySetText } from '@millrace/domain';
+import { keySetText, sharedSecretText } from '@millrace/domain';
 import { checkS3Settings, s3Settings } from '@millrace/objects/s3-settings';
 import { flagText, listText, processSettings } from '@millrace/platform';
 import { databaseSettings } from '@millrace/store';
@@ -11,9 +11,6 @@ const hostname = z
   .string()
   .toLowerCase()
   .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'is not a host name');
-/** A shared secret: shorter ones can be guessed. */
-const secret = z.string().refine((text) => Buffer.byteLength(text) >= 32, 'has less than 32 bytes');
-
 /** `name:secret[,name:secret]` */
 const namedSecrets = listText.transform((entries, context) => {
   const secrets = new Map<string, string>();
@@ -97,8 +94,8 @@ const settings = z.object({
   DEMO_DOMAIN: z.string().optional(),
   /** Payment providers that may call back: `provider:secret[,provider:secret]`. */
   BILLING_CALLBACK_SECRETS: namedSecrets.default(new Map()),
-  /** The shared admin token; unset: admin routes refuse every caller. */
-  ADMIN_TOKEN: secret.optional(),
+  /** The shared admin token; unset: admin routes refuse every caller. Several, separated by commas, all are one. */
+  ADMIN_TOKEN: sharedSecretText.optional(),
   /**
    * Tokens of an access gateway that admin routes accept: who issues them, for whom, and where the keys are. All or
    * none.
@@ -106,8 +103,8 @@ const settings = z.object({
   ADMIN_JWT_ISSUER: z.string().min(1).optional(),
   ADMIN_JWT_AUDIENCE: z.string().min(1).optional(),
   ADMIN_JWKS_URL: httpUrl.optional(),
-  /** What `X-Internal-Secret` must be. */
-  INTERNAL_SECRET: secret,
+  /** What `X-Internal-Secret` must be: one of these, separated by commas. */
+  INTERNAL_SECRET: sharedSecretText,
   /** `host:port` of the servers that domain verification asks; unset: each zone's own. */
   DNS_SERVERS: listText.default([]),
 });

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { checkKafkaSettings, kafkaSettings } from '@millrace/bus/kafka-settings';
-import { keySetText } from '@millrace/domain';
+import { keySetText, sharedSecretText } from '@millrace/domain';
 import { checkS3Settings, s3Settings } from '@millrace/objects/s3-settings';
 import { processSettings } from '@millrace/platform';
 import { z } from 'zod';
@@ -58,8 +58,8 @@ export const cdnProcessConfig = cdnConfig
     ...s3Settings,
     /** The API's internal port. */
     API_INTERNAL_URL: httpUrl,
-    /** What its `X-Internal-Secret` must be. */
-    INTERNAL_SECRET: z.string().refine((text) => Buffer.byteLength(text) >= 32, 'has less than 32 bytes'),
+    /** What its `X-Internal-Secret` must be: the first of these, separated by commas. */
+    INTERNAL_SECRET: sharedSecretText,
   })
   .superRefine(checkKafkaSettings)
   .superRefine(checkS3Settings);

@@ -19,6 +19,7 @@ import { createKeyOpener } from './delivery/open-keys.ts';
 import { Recorder } from './delivery/recorder.ts';
 import { createReporter } from './delivery/report.ts';
 import { takeOverLoop } from './delivery/take-over.ts';
+import { resealLoop } from './secrets/reseal.ts';
 import { createSender } from './sender/sender.ts';
 
 export interface WebhooksDeps {
@@ -81,6 +82,7 @@ export function createWebhooks(deps: WebhooksDeps): Service {
       takeOverLoop({ store, worker, holds: () => deliverer.holds, reporter, bell, clock }),
       deliverer.loop(),
       backlogLoop({ store, clock, metrics }),
+      resealLoop({ keys: config.WEBHOOK_SECRET_KEYS, store, clock, logger, metrics }),
     ],
     { clock, logger, metrics },
   );

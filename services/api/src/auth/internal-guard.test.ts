@@ -54,6 +54,27 @@ describe('the internal guard', () => {
     await expect(ask(auth, headers)).rejects.toMatchObject(refused);
   });
 
+  it('accepts each of several while one takes the place of another, and not what joins them', async () => {
+    const [old, next] = ['o'.repeat(32), 'n'.repeat(32)];
+    const guard = createInternalGuard({ ADMIN_TOKEN: `${old},${next}`, INTERNAL_SECRET: `${next},${old}` });
+    const open = (auth: string, headers: IncomingHttpHeaders): Promise<boolean> =>
+      guard({ auth: [auth] } as unknown as RouteDefinition, {
+        ...{ method: 'GET', params: {}, log: captureLogger().logger, headers },
+      }).then(
+        () => true,
+        () => false,
+      );
+    for (const [value, opens] of [
+      [old, true],
+      [next, true],
+      [`${old},${next}`, false],
+      [`${next},${old}`, false],
+    ] as const) {
+      expect(await open('admin', bearer(value))).toBe(opens);
+      expect(await open('internal', { 'x-internal-secret': value })).toBe(opens);
+    }
+  });
+
   it('takes no admin token where none is configured', async () => {
     const { INTERNAL_SECRET } = { INTERNAL_SECRET: secret };
     const guard = createInternalGuard({ INTERNAL_SECRET });

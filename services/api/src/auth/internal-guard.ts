@@ -1,5 +1,5 @@
 import { ProblemError } from '@millrace/contract';
-import { hashOf, matchesHash } from '@millrace/domain';
+import { hashOf, matchesHash, sharedSecretsOf } from '@millrace/domain';
 import { type Guard } from '@millrace/platform';
 import { type AdminCaller } from '../calls.ts';
 import { type ApiConfig } from '../config.ts';
@@ -13,12 +13,12 @@ type GuardConfig = Pick<
 
 /** Who may call the team's and the services' own routes, on their own port (contract ADM-001 to ADM-004). */
 export function createInternalGuard(config: GuardConfig): Guard {
-  const adminHash = config.ADMIN_TOKEN === undefined ? null : hashOf(config.ADMIN_TOKEN);
-  const internalHash = hashOf(config.INTERNAL_SECRET);
+  const isAdminToken = acceptorOf(config.ADMIN_TOKEN);
+  const isInternalSecret = acceptorOf(config.INTERNAL_SECRET);
   const gateway = createGatewayVerifier(config);
 
   const adminOf = async (bearer: string): Promise<AdminCaller | null> => {
-    if (adminHash !== null && matchesHash(bearer, adminHash)) return { kind: 'admin', actor: 'admin' };
+    if (isAdminToken(bearer)) return { kind: 'admin', actor: 'admin' };
     const verified = (await gateway?.(bearer)) ?? null;
     return verified === null ? null : { kind: 'admin', actor: verified.subject };
   };
@@ -30,9 +30,15 @@ export function createInternalGuard(config: GuardConfig): Guard {
       if (caller !== null) return { context: { caller }, jsonOnly: false };
     }
     const secret = headers['x-internal-secret'];
-    if (route.auth.includes('internal') && typeof secret === 'string' && matchesHash(secret, internalHash)) {
+    if (route.auth.includes('internal') && typeof secret === 'string' && isInternalSecret(secret)) {
       return { context: {}, jsonOnly: false };
     }
     throw new ProblemError('unauthorized');
   };
+}
+
+/** Accepts each of a setting's secrets, in the same time whichever it is; none when it is unset. */
+function acceptorOf(setting: string | undefined): (presented: string) => boolean {
+  const hashes = setting === undefined ? [] : sharedSecretsOf(setting).map(hashOf);
+  return (presented) => hashes.filter((hash) => matchesHash(presented, hash)).length > 0;
 }

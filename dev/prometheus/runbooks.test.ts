@@ -1,0 +1,92 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+import { routes } from '@millrace/contract';
+import { commands } from '../../embedded/src/cli/commands.ts';
+import { readRules } from './rule-files.ts';
+import { readRunbooks, runbookIndex } from './runbooks.ts';
+
+const runbooks = readRunbooks();
+const alerts = readRules().filter(({ alert }) => alert !== undefined);
+const runbookUrl = 'https://millrace.dev/runbooks/';
+const pages = fileURLToPath(new URL('../../docs/runbooks/', import.meta.url));
+const templates = fileURLToPath(new URL('../../charts/millrace/templates/', import.meta.url));
+
+describe('alerts', () => {
+  it.each(alerts.map((rule) => [rule.alert ?? '', rule] as const))(
+    '%s has all that it needs',
+    (name, rule) => {
+      const { severity } = rule.labels ?? {};
+      expect(['page', 'ticket']).toContain(severity);
+      const { summary = '', description = '', runbook_url: url = '' } = rule.annotations ?? {};
+      expect(summary).toMatch(/^[A-Z{].*\.$/);
+      expect(description).not.toBe('');
+      expect(url.startsWith(runbookUrl)).toBe(true);
+      const page = runbooks.find((each) => each.name === url.slice(runbookUrl.length));
+      expect(page?.alerts).toContain(name);
+    },
+  );
+});
+
+describe.each(runbooks.map((page) => [page.name, page] as const))('runbook %s', (name, page) => {
+  it('names alerts that lead to it, has its parts, and is in the index', () => {
+    for (const alert of page.alerts) {
+      const rule = alerts.find((each) => each.alert === alert);
+      expect(rule?.annotations?.['runbook_url']).toBe(runbookUrl + name);
+    }
+    expect(page.parts).toEqual(['Symptoms', 'First look', 'Mend', 'Well again']);
+    expect(runbookIndex()).toContain(`(${name}.md)`);
+    expect([...page.blocks('promql'), ...page.blocks('sql'), ...page.blocks('sh')]).not.toEqual([]);
+  });
+
+  it('links to pages that there are', () => {
+    expect(page.links.filter((link) => !existsSync(join(pages, link)))).toEqual([]);
+  });
+
+  it('names commands of the command line, with flags that they take', () => {
+    for (const used of commandsIn(page.text)) {
+      const words = used.split(/\s+/).slice(1);
+      const two = words.slice(0, 2).join(' ');
+      const known = Object.hasOwn(commands, two) ? two : (words[0] ?? '');
+      expect(Object.keys(commands)).toContain(known);
+      const { values = [], required = [], optional = [], switches = [] } = commands[known] ?? {};
+      const flags = [...used.matchAll(/--([a-z-]+)/g)].map(([, flag = '']) => flag);
+      for (const flag of flags) expect([...required, ...optional, ...switches, 'json']).toContain(flag);
+      for (const flag of required) expect(flags).toContain(flag);
+      if (flags.length > 0 || used.includes('\n')) {
+        const given = words.slice(known.split(' ').length).findIndex((word) => word.startsWith('--'));
+        expect(given === -1 ? words.length - known.split(' ').length : given).toBe(values.length);
+      }
+    }
+  });
+
+  it('names routes that there are', () => {
+    const known = Object.values(routes).map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    const used = [...page.text.matchAll(/`((?:GET|POST|PUT|PATCH|DELETE) \/[^`]*)`/g)].map(
+      ([, route = '']) => route,
+    );
+    expect(used.filter((route) => !known.includes(route))).toEqual([]);
+  });
+
+  it('names Deployments and components of the chart', () => {
+    const files = readdirSync(templates).map((file) => file.replace(/\.\w+$/, ''));
+    const used = [
+      ...page.text.matchAll(/deployment\/millrace-(\w+)/g),
+      ...page.text.matchAll(/app\.kubernetes\.io\/component=(\w+)/g),
+    ].map(([, component = '']) => component);
+    expect(used.filter((component) => !files.includes(component))).toEqual([]);
+  });
+});
+
+/** Uses of the command line: lines of a shell block, and inline ones. */
+function commandsIn(text: string): string[] {
+  const blocks = readRunbooks()
+    .find((page) => page.text === text)
+    ?.blocks('sh')
+    .flatMap((block) => block.split('\n'));
+  const inline = [...text.matchAll(/`(millrace [a-z][^`]*)`/g)].map(([, command = '']) => command);
+  return [...(blocks ?? []), ...inline]
+    .filter((command) => command.startsWith('millrace '))
+    .map((command) => command.replaceAll(/"[^"]*"/g, 'TEXT'));
+}

@@ -1,0 +1,64 @@
+import { type KeySet, openWebhookSecret, SealedSecretError, sealWebhookSecret } from '@millrace/domain';
+import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
+import { type Database, resealSecret, secretsOfOtherKeys } from '@millrace/store';
+
+const everyMs = 60_000;
+const perQuery = 500;
+
+/**
+ * Seals every signing secret anew with the first key of the set, so that the others can be retired: the gauge says how
+ * many secrets still need them. A secret whose key is not in the set cannot be read, nor can its deliveries be signed;
+ * it stays as it is, for the day that its key comes back.
+ */
+export const resealLoop = (deps: {
+  keys: KeySet;
+  store: Database;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+}): Loop => {
+  const { clock, metrics } = deps;
+  const waiting = metrics.gauge(
+    'millrace_webhook_secrets_old_key',
+    'Signing secrets that are sealed with another key than the first.',
+    ['readable'],
+  );
+  return {
+    name: 'reseal-secrets',
+    run: async (signal, done) => {
+      while (!signal.aborted) {
+        const left = await resealAll(deps, signal);
+        waiting.set(left.readable, { readable: 'true' });
+        waiting.set(left.unreadable, { readable: 'false' });
+        done();
+        await clock.sleep(everyMs, signal).catch(() => undefined);
+      }
+    },
+  };
+};
+
+/** What is left with other keys afterwards; readable ones were replaced just then and are looked at again. */
+async function resealAll(
+  { keys, store, logger }: { keys: KeySet; store: Database; logger: Logger },
+  signal: AbortSignal,
+): Promise<{ readable: number; unreadable: number }> {
+  const left = { readable: 0, unreadable: 0 };
+  const { kid } = keys.signing;
+  for (let after = ''; !signal.aborted;) {
+    const page = await secretsOfOtherKeys(store, { kid, after, limit: perQuery });
+    for (const secret of page) {
+      const { endpointId, sealed } = secret;
+      after = endpointId;
+      try {
+        const resealed = sealWebhookSecret(openWebhookSecret(sealed, endpointId, keys), endpointId, keys);
+        if (!(await resealSecret(store, secret, resealed))) left.readable += 1;
+      } catch (error) {
+        if (!(error instanceof SealedSecretError)) throw error;
+        left.unreadable += 1;
+        logger.error({ err: error, endpointId }, 'the signing secret of an endpoint cannot be read');
+      }
+    }
+    if (page.length < perQuery) break;
+  }
+  return left;
+}
