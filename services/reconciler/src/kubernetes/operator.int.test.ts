@@ -14,16 +14,16 @@ describeWith(missingForKubernetes(), 'the operator', () => {
   let record: TestRecord;
   let operator: Awaited<ReturnType<typeof startOperator>>;
   const log = captureLogger();
-  const start = (kubeconfig = cluster.plane.kubeconfig): ReturnType<typeof startOperator> =>
-    startOperator({
-      ...{ connectionString: record.connectionString, kubeconfig, logger: log.logger },
-      // So long that whatever is noticed was told by a watch or looked for at the start.
-      resyncMs: 600_000,
-    });
 
   beforeAll(async () => {
     [cluster, record] = await Promise.all([startTestCluster(), createTestRecord(log.logger)]);
-    operator = await start();
+    operator = await startOperator({
+      ...{ connectionString: record.connectionString, logger: log.logger },
+      // What it may not do fails every test.
+      kubeconfig: await cluster.accountKubeconfig(),
+      // So long that whatever is noticed was told by a watch or looked for at the start.
+      resyncMs: 600_000,
+    });
   }, buildMs);
   afterAll(async () => {
     await operator.stop();
@@ -156,5 +156,105 @@ describeWith(missingForKubernetes(), 'the operator', () => {
       };
       await waitFor(async () => (await untold()).length === 0, forEvents);
     });
+  });
+
+  describe('with a Plan', () => {
+    const limits = {
+      ...{ storedSeconds: 1_000, uploadSecondsPerPeriod: 'unlimited', watchedMinutesPerPeriod: 60 },
+      ...{ verifiedDomains: 'unlimited', projects: 7, maxQuality: '720p', whiteLabel: false },
+      ...{ maxFileBytes: 5_000_000_000, maxSourceSeconds: 60, encodeJobs: 3 },
+    };
+    const planOf = async (id: string): Promise<unknown> => {
+      const { rows } = await record.store.query(
+        `select stored_seconds as stored, upload_seconds_per_period as upload, projects, max_quality as quality,
+           white_label as "whiteLabel", encode_jobs as jobs, source, source_generation as generation
+         from plans where id = $1`,
+        [id],
+      );
+      return rows[0];
+    };
+    const applied = (name: string, generation: number): Promise<string> =>
+      waitFor(async () => {
+        const object = await cluster.find('Plan', name);
+        return object?.status?.observedGeneration === generation ? conditionsOf(object) : null;
+      }, forEvents);
+
+    it('gives the plan of its name its limits, generation after generation, and keeps them when it goes', async () => {
+      await cluster.kubectl(['apply', '-f', '-'], manifest('starter', limits, 'Plan'));
+      expect(await applied('starter', 1)).toBe('Applied=True/Applied');
+      const expected = {
+        stored: 1_000,
+        upload: null,
+        projects: 7,
+        quality: '720p',
+        whiteLabel: false,
+        jobs: 3,
+      };
+      expect(await planOf('starter')).toEqual({ ...expected, source: 'kubernetes', generation: 1 });
+
+      await cluster.change('Plan', 'starter', { spec: { projects: 'unlimited' } });
+      expect(await applied('starter', 2)).toBe('Applied=True/Applied');
+      expect(await planOf('starter')).toMatchObject({ projects: null, generation: 2 });
+
+      await cluster.kubectl(['delete', 'plan', 'starter', '--timeout=60s']);
+      expect(await planOf('starter')).toMatchObject({ projects: null, generation: 2 });
+      await cluster.create('Plan', 'starter', { ...limits, projects: 1 });
+      expect(await applied('starter', 1)).toBe('Applied=True/Applied');
+      expect(await planOf('starter')).toMatchObject({ projects: 1, generation: 1 });
+    });
+
+    it('tells the CDN what it means for each account', async () => {
+      const { accountId } = record.account;
+      const stateVersion = async (): Promise<number> => {
+        const { rows } = await record.store.query<{ version: number }>(
+          'select version from accounts where id = $1',
+          [accountId],
+        );
+        return rows[0]?.version ?? 0;
+      };
+      const before = await stateVersion();
+      await cluster.create('Plan', 'agency', { ...limits, maxQuality: '1080p' });
+      await applied('agency', 1);
+      expect(await waitFor(async () => (await stateVersion()) > before, forEvents)).toBe(true);
+    });
+
+    it('is refused when a limit is missing or odd, or the plan may not have it', async () => {
+      const create = (name: string, over: object): Promise<void> =>
+        cluster.create('Plan', name, { ...limits, ...over });
+      await expect(create('free', { projects: undefined })).rejects.toThrow(/spec.projects: Required/);
+      await expect(create('free', { projects: 'none' })).rejects.toThrow(/or unlimited/);
+      await expect(create('free', { projects: -1 })).rejects.toThrow(/or unlimited/);
+      await expect(create('free', { whiteLabel: true })).rejects.toThrow(/only pro and agency/);
+      await expect(create('free', { maxQuality: '1440p' })).rejects.toThrow(/only pro and agency/);
+      await expect(create('gold', {})).rejects.toThrow(/named after the plan/);
+    });
+  });
+
+  it('may do what it did here, and nothing more', async () => {
+    const may = async (...what: string[]): Promise<string> => {
+      const account = 'system:serviceaccount:default:operator';
+      // It exits with 1 for a no.
+      return cluster.kubectl(['auth', 'can-i', ...what, `--as=${account}`]).then(
+        (answer) => answer.trim(),
+        () => 'no',
+      );
+    };
+    const yes = [
+      ['list', 'videoholds.millrace.dev'],
+      ['watch', 'plans.millrace.dev'],
+      ['patch', 'videoholds.millrace.dev/status'],
+      ['create', 'events.events.k8s.io'],
+    ];
+    const no = [
+      ['delete', 'videoholds.millrace.dev'],
+      ['create', 'videoholds.millrace.dev'],
+      ['patch', 'plans.millrace.dev'],
+      ['list', 'videoholds.millrace.dev', '--all-namespaces'],
+      ['get', 'secrets'],
+      ['list', 'pods'],
+      ['patch', 'customresourcedefinitions.apiextensions.k8s.io'],
+    ];
+    expect(await Promise.all(yes.map((what) => may(...what)))).toEqual(yes.map(() => 'yes'));
+    expect(await Promise.all(no.map((what) => may(...what)))).toEqual(no.map(() => 'no'));
   });
 });

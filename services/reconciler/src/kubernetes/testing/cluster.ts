@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { CustomObjectsApi } from '@kubernetes/client-node';
+import { CustomObjectsApi, loadYaml } from '@kubernetes/client-node';
 import { type ControlPlane, startControlPlane } from '../../../../../dev/kubernetes/control-plane.ts';
 import { type Kind, type KubernetesObject, kubernetesObject } from '../api.ts';
 import { SharedConnections } from '../shared-connections.ts';
@@ -15,8 +16,8 @@ export interface TestCluster {
   readonly plane: ControlPlane;
   /** @returns what it wrote to its standard output */
   kubectl(args: readonly string[], input?: object): Promise<string>;
-  /** The file of the chart that says what the operator may do. */
-  readonly rules: string;
+  /** Path of a kubeconfig of the service account `operator`, which may do what the chart's rules say. */
+  accountKubeconfig(): Promise<string>;
   create(kind: Kind, name: string, spec: object): Promise<void>;
   /** Changes an object by a merge patch. */
   change(kind: Kind, name: string, patch: object): Promise<void>;
@@ -66,7 +67,8 @@ export async function startTestCluster(): Promise<TestCluster> {
   }
   const at = (kind: Kind) => ({ ...group, plural: plurals[kind] });
   return {
-    ...{ plane, kubectl, stop, rules: `${chartFiles}/operator-rules.yaml` },
+    ...{ plane, kubectl, stop },
+    accountKubeconfig: () => accountKubeconfig(plane, kubectl),
     create: async (kind, name, spec) => {
       const body = { apiVersion: 'millrace.dev/v1alpha1', kind, metadata: { name }, spec };
       await objects.createNamespacedCustomObject({ ...at(kind), body });
@@ -89,4 +91,29 @@ export async function startTestCluster(): Promise<TestCluster> {
       }
     },
   };
+}
+
+async function accountKubeconfig(plane: ControlPlane, kubectl: TestCluster['kubectl']): Promise<string> {
+  const name = 'operator';
+  const rbac = 'rbac.authorization.k8s.io';
+  const rules = loadYaml(await readFile(`${chartFiles}/operator-rules.yaml`, 'utf8'));
+  const metadata = { name, namespace: 'default' };
+  await kubectl(['apply', '-f', '-'], {
+    ...{ apiVersion: 'v1', kind: 'List' },
+    items: [
+      { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
+      { apiVersion: `${rbac}/v1`, kind: 'Role', metadata, rules },
+      {
+        ...{ apiVersion: `${rbac}/v1`, kind: 'RoleBinding', metadata },
+        roleRef: { apiGroup: rbac, kind: 'Role', name },
+        subjects: [{ kind: 'ServiceAccount', ...metadata }],
+      },
+    ],
+  });
+  const token = (await kubectl(['create', 'token', name, '--duration=1h'])).trim();
+  const config = JSON.parse(await readFile(plane.kubeconfig, 'utf8')) as { users: object[] };
+  const path = `${plane.kubeconfig}.account`;
+  const users = config.users.map((user) => ({ ...user, user: { token } }));
+  await writeFile(path, JSON.stringify({ ...config, users }));
+  return path;
 }
