@@ -1,0 +1,131 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createKafkaBus, type KafkaBus } from '@millrace/bus/kafka';
+import { topics } from '@millrace/contract';
+import { createS3ObjectStore } from '@millrace/objects/s3';
+import { silentLogger } from '@millrace/platform';
+import { createDatabase, createEncodeJob, type Database } from '@millrace/store';
+import { createTestDatabase, type SeededAccount, seedProcessingVideo, waitFor } from '@millrace/testing';
+import { startKafkaBroker } from '../../../../dev/kafka/broker.ts';
+import { createBucket } from '../../../../dev/s3/bucket.ts';
+import { startS3Server } from '../../../../dev/s3/server.ts';
+import { pacedFfmpeg, type PacedFfmpeg, startWorker, type WorkerProcess } from './worker-process.ts';
+
+/** How long a loaded machine may take for anything. */
+export const patience = { timeoutMs: 90_000 };
+
+export interface StagedEncoder {
+  name: string;
+  ffmpeg: PacedFfmpeg;
+  worker: WorkerProcess;
+}
+
+/** Kafka, an S3 server and PostgreSQL, and a reconciler of its own process that relays what is committed. */
+export interface KafkaStage {
+  folder: string;
+  db: Database;
+  objects: ReturnType<typeof createS3ObjectStore>;
+  /** A bus of its own, which the caller closes. */
+  openBus(options?: Partial<Parameters<typeof createKafkaBus>[0]>): KafkaBus;
+  /** Starts an encoder as a process of its own, with one slot unless told. */
+  startEncoder(name: string, env: NodeJS.ProcessEnv): Promise<StagedEncoder>;
+  /** Puts an original in place and its job in the queue; answers with the video's id. */
+  upload(account: SeededAccount, original: Buffer): Promise<string>;
+  /** Waits until the video is ready, and all that was committed on the way has gone through Kafka. */
+  delivered(videoId: string): Promise<void>;
+  /** How many `video.ready` of the video the record has, and how many were published. */
+  readyEvents(videoId: string): Promise<{ recorded: number; published: number }>;
+  /** Ends the encoders, and takes what is left in the queue away. */
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function createKafkaStage(): Promise<KafkaStage> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'millrace-on-kafka-'));
+  const [testDatabase, broker, s3] = await Promise.all([
+    createTestDatabase(),
+    startKafkaBroker(),
+    startS3Server(),
+  ]);
+  const db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
+  const bucket = await createBucket(s3);
+  const objects = createS3ObjectStore(bucket);
+  const openBus: KafkaStage['openBus'] = (options) =>
+    createKafkaBus({
+      connection: { brokers: [broker.address], clientId: 'test' },
+      ...{ logger: silentLogger, ...options },
+    });
+  const bus = openBus();
+  await bus.ensureTopics();
+  const settings = {
+    DATABASE_URL: testDatabase.connectionString,
+    ...{ KAFKA_BROKERS: broker.address, KAFKA_REPLICATION_FACTOR: '1' },
+    ...{ S3_BUCKET: bucket.bucket, S3_ENDPOINT: s3.endpoint, S3_PATH_STYLE: 'true' },
+    S3_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+    S3_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+  };
+  const reconciler = startWorker('reconciler', settings);
+  let workers: WorkerProcess[] = [];
+  const announced: string[] = [];
+  await bus.subscribe('test', topics.videoEvents.name, ({ value }) => {
+    const { type, videoId } = topics.videoEvents.schema.parse(JSON.parse(value));
+    if (type === 'video.ready') announced.push(videoId);
+    return Promise.resolve();
+  });
+  const clear = async (): Promise<void> => {
+    await Promise.all(workers.map((worker) => worker.terminate()));
+    workers = [];
+    await db.query(`update encode_tasks set status = 'cancelled' where status in ('queued', 'processing')`);
+    await db.query('delete from encode_pauses');
+  };
+  return {
+    ...{ folder, db, objects, openBus, clear },
+    startEncoder: async (name, env) => {
+      const own = await mkdtemp(path.join(folder, `${name}-`));
+      const ffmpeg = await pacedFfmpeg(path.join(own, 'bin'));
+      const worker = startWorker('encoder', {
+        ...settings,
+        ...{ ENCODER_WORKER: name, ENCODER_SCRATCH_DIR: path.join(own, 'scratch'), PATH: ffmpeg.path },
+        ...{ ENCODER_SLOTS: '1', ENCODER_THREADS: '1', ENCODER_PRESET: 'ultrafast', ...env },
+      });
+      workers.push(worker);
+      return { name, ffmpeg, worker };
+    },
+    upload: async (account, original) => {
+      const videoId = await seedProcessingVideo(db, account);
+      await objects.put(`videos/${videoId}/original/source`, original);
+      await db.transaction((tx) => createEncodeJob(tx, { videoId, accountId: account.accountId }));
+      return videoId;
+    },
+    delivered: async (videoId) => {
+      const ready = `select from videos where id = $1 and status = 'ready'`;
+      await waitFor(async () => (await db.query(ready, [videoId])).rowCount > 0, {
+        ...patience,
+        what: `the video; ${workers.map((worker) => worker.lastWords()).join('\n')}`,
+      });
+      const events = topics.videoEvents.name;
+      const waiting = 'select from outbox where topic = $1';
+      await waitFor(async () => (await db.query(waiting, [events])).rowCount === 0, patience);
+      await waitFor(async () => {
+        const lag = await bus.lag('test', events);
+        return announced.includes(videoId) && [...lag.values()].every((messages) => messages === 0);
+      }, patience);
+    },
+    readyEvents: async (videoId) => ({
+      recorded: (await db.query(`select from events where video_id = $1 and type = 'video.ready'`, [videoId]))
+        .rowCount,
+      published: announced.filter((id) => id === videoId).length,
+    }),
+    clear,
+    close: async () => {
+      await clear();
+      await reconciler.terminate();
+      await bus.close();
+      await objects.close();
+      await Promise.all([broker.stop(), s3.stop(), db.close()]);
+      await testDatabase.drop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
