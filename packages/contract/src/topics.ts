@@ -91,6 +91,19 @@ export const playbackUsageMessage = z.object({
   ),
 });
 
+/**
+ * Up to which instant of the database a process of the CDN knows every change of the playback state (key: boot id).
+ * The first one comes before the process serves anybody.
+ */
+export const playbackConfirmationMessage = z.object({
+  v: z.literal(1),
+  bootId: z.string().max(64),
+  /** 1970 while it has read no heartbeat. */
+  confirmedUpTo: z.iso.datetime(),
+  /** The process serves nobody any longer. */
+  ended: z.boolean().default(false),
+});
+
 export type EncodeTaskMessage = z.infer<typeof encodeTaskMessage>;
 export type VideoEventMessage = z.infer<typeof videoEventMessage>;
 export type CaptionsPlaybackState = z.infer<typeof captionsPlaybackState>;
@@ -98,6 +111,7 @@ export type VideoPlaybackState = z.infer<typeof videoPlaybackState>;
 export type AccountPlaybackState = z.infer<typeof accountPlaybackState>;
 export type ProjectPlaybackState = z.infer<typeof projectPlaybackState>;
 export type PlaybackStateMessage = z.infer<typeof playbackStateMessage>;
+export type PlaybackConfirmationMessage = z.input<typeof playbackConfirmationMessage>;
 export type PlaybackUsageMessage = z.infer<typeof playbackUsageMessage>;
 
 /** Topics, their partitions in a fresh installation, and the schema of what they carry. */
@@ -105,6 +119,11 @@ export const topics = {
   encodeTasks: { name: 'millrace.encode.tasks', partitions: 12, schema: encodeTaskMessage },
   videoEvents: { name: 'millrace.video.events', partitions: 12, schema: videoEventMessage },
   playbackState: { name: 'millrace.playback.state', partitions: 4, schema: playbackStateMessage },
+  playbackConfirmations: {
+    name: 'millrace.playback.confirmations',
+    partitions: 4,
+    schema: playbackConfirmationMessage,
+  },
   playbackUsage: { name: 'millrace.playback.usage', partitions: 12, schema: playbackUsageMessage },
 } as const;
 

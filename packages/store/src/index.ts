@@ -173,6 +173,8 @@ export {
 } from './webhook-deliveries.ts';
 export { purgeWebhookLog } from './webhook-purge.ts';
 export { resealSecret, secretsOfOtherKeys } from './sealed-secrets.ts';
+export { holdCopy, type HoldCopy, holdsToCopy, markHoldCopied } from './hold-copies.ts';
+export { allowSweeps, declareRestored, holdsRestored, raiseMark, recordState } from './record-state.ts';
 export {
   attemptsUnderWay,
   claimDeliveries,
@@ -198,6 +200,13 @@ export {
   type ReportRow,
 } from './team-lists.ts';
 export { reconcileBanHolds } from './ban-holds.ts';
+export {
+  confirmPlaybackState,
+  type EffectiveHold,
+  forgetCdnProcesses,
+  markSpreadingHolds,
+  settleSpreadingHolds,
+} from './hold-spread.ts';
 export { readKubernetesHold, type RecordedHold } from './kubernetes-holds.ts';
 export {
   announcePlans,

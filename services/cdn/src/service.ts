@@ -20,6 +20,7 @@ import { SendBudget } from './http/exchange.ts';
 import { createListener } from './http/listener.ts';
 import { createRefusals } from './http/refusals.ts';
 import { Playback } from './playback.ts';
+import { createConfirmations } from './state/confirmations.ts';
 import { createPlaybackStates, type PlaybackStates } from './state/playback-states.ts';
 import { createRecordClient } from './state/record-client.ts';
 import { createStateWatch } from './state/state-watch.ts';
@@ -104,7 +105,8 @@ export function createCdn(deps: CdnDeps): Cdn {
   const joining = Promise.withResolvers<undefined>();
   const tail = createTail({ bus, states, logger, metrics }, () => joining.resolve(undefined));
   const watch = createStateWatch({ states, clock, logger, metrics });
-  const loops = superviseLoops([tail, watch, usage.loop], { clock, logger, metrics });
+  const confirmations = createConfirmations({ bus, states, clock });
+  const loops = superviseLoops([tail, watch, usage.loop, confirmations.loop], { clock, logger, metrics });
   let server: HttpServer | null = null;
   let listening: string | null = null;
   let stopping = false;
@@ -119,6 +121,10 @@ export function createCdn(deps: CdnDeps): Cdn {
       loops.start();
       const [made] = await Promise.all([createServer(), within(joining.promise, joinMs, { clock, signal })]);
       server = made;
+      const announced = confirmations.announce().catch((error: unknown) => {
+        logger.warn({ err: error }, 'could not announce this process; the bus is away');
+      });
+      await within(announced, joinMs, { clock, signal });
       const { port } = await server.listen();
       listening = `http://${config.CDN_HOST}:${port}`;
     },
@@ -127,9 +133,14 @@ export function createCdn(deps: CdnDeps): Cdn {
       await server?.close();
       blocks.close();
       await loops.stop();
-      await usage.flush().catch((error: unknown) => {
-        logger.error({ err: error }, 'the last second of watched time could not be published');
-      });
+      await Promise.all([
+        confirmations.leave().catch((error: unknown) => {
+          logger.warn({ err: error }, 'could not tell that this process is gone');
+        }),
+        usage.flush().catch((error: unknown) => {
+          logger.error({ err: error }, 'the last second of watched time could not be published');
+        }),
+      ]);
       record.close();
     },
     health: () => healthOf(states, loops.checks(), listening !== null && !stopping),

@@ -11,8 +11,9 @@ import {
   type Service,
   superviseLoops,
 } from '@millrace/platform';
-import { type Database, listen, type Listener } from '@millrace/store';
+import { type Database, type EffectiveHold, listen, type Listener } from '@millrace/store';
 import { type ReconcilerConfig } from './config.ts';
+import { consumeConfirmations } from './holds/consume-confirmations.ts';
 import { type KubernetesApi } from './kubernetes/api.ts';
 import { createOperator } from './kubernetes/operator.ts';
 import { lead } from './leader.ts';
@@ -43,8 +44,8 @@ const leaseName = 'reconciler';
 
 /**
  * Makes the world match the record: relays the outbox, beats the heart of the playback state, and runs every
- * reconcile loop — in one process at a time, the holder of the `reconciler` lease. Watched time is taken in by every
- * process.
+ * reconcile loop — in one process at a time, the holder of the `reconciler` lease. Watched time and
+ * what the CDN confirms are taken in by every process.
  */
 export function createReconciler(deps: ReconcilerDeps): Service {
   const { store, clock, logger, metrics } = deps;
@@ -55,16 +56,17 @@ export function createReconciler(deps: ReconcilerDeps): Service {
   let supervisor: LoopSupervisor | undefined;
   let listener: Listener | undefined;
   let election: Promise<void> | undefined;
-  let usage: Subscription | undefined;
+  let consumers: Subscription[] = [];
 
   const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
     const lease = { lease: leaseName, epoch };
     const relay = relayLoop({ ...deps, bell }, lease);
     const operator = deps.kubernetes && createOperator({ ...deps, ...deps.kubernetes, lease });
+    const onEffective = (hold: EffectiveHold): void => operator?.holdIsEffective(hold);
     supervisor = superviseLoops(
       [
         ...[relay, backlogLoop(deps), waitingLoop(deps), ...(operator?.loops ?? [])],
-        ...allLoops({ ...deps, txt }).map((loop) => repeat(loop, deps)),
+        ...allLoops({ ...deps, txt, onEffective }).map((loop) => repeat(loop, deps)),
       ],
       deps,
     );
@@ -81,7 +83,7 @@ export function createReconciler(deps: ReconcilerDeps): Service {
     start: async () => {
       await store.query('select 1');
       listener = listen({ ...deps }, 'millrace_outbox', () => bell.ring());
-      usage = await consumeUsage(deps);
+      consumers = [await consumeUsage(deps), await consumeConfirmations(deps)];
       const { RECONCILER_LEASE_MS: ttlMs } = deps.config;
       election = lead(
         { store, clock, logger, lease: leaseName, holder: randomUUID(), ttlMs },
@@ -91,7 +93,7 @@ export function createReconciler(deps: ReconcilerDeps): Service {
     },
     stop: async () => {
       stopping.abort();
-      await usage?.close();
+      await Promise.all(consumers.map((consumer) => consumer.close()));
       await election;
       await listener?.close();
     },

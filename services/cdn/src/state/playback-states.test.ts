@@ -387,3 +387,39 @@ describe('a clock that is set back', () => {
     expect(states.view('vid_1', clock.now().getTime() - 5)).not.toBeInstanceOf(Promise);
   });
 });
+
+describe('the instant up to which a process decides by every change', () => {
+  const start = Date.parse('2030-01-01T00:00:00.000Z');
+
+  it('is that of the last heartbeat on every partition', async () => {
+    const { states, beat, follow, clock } = setUp();
+    expect(states.confirmedUpToMs()).toBe(-Infinity);
+    follow();
+    beat();
+    expect(states.confirmedUpToMs()).toBe(start);
+    await clock.advance(5_000);
+    states.heartbeat(0, start + 5_000);
+    expect(states.confirmedUpToMs()).toBe(start);
+    states.heartbeat(1, start + 5_000);
+    expect(states.confirmedUpToMs()).toBe(start + 5_000);
+  });
+
+  it('stays for 60 s after a gap, in which what was known before it may be believed', async () => {
+    const { states, beat, follow, view, clock } = setUp();
+    follow();
+    beat();
+    await view();
+    await clock.advance(5_000);
+    states.gap();
+    beat();
+    expect(states.confirmedUpToMs()).toBe(start);
+    await clock.advance(30_000);
+    states.gap();
+    beat();
+    await clock.advance(59_999);
+    beat();
+    expect(states.confirmedUpToMs()).toBe(start);
+    await clock.advance(1);
+    expect(states.confirmedUpToMs()).toBe(start + 94_999);
+  });
+});

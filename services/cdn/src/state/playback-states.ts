@@ -54,6 +54,11 @@ export interface PlaybackStates {
   unfollowed(): void;
   partitionSeen(partition: number): void;
   heartbeat(partition: number, atMs: number): void;
+  /**
+   * The instant (database time, milliseconds) up to which this process decides by every change; -Infinity before that
+   * is known.
+   */
+  confirmedUpToMs(): number;
   /** Seconds since either confirmation was last at work; counted from the start while neither has been. */
   ages(): { tailSeconds: number; recordSeconds: number };
 }
@@ -90,6 +95,10 @@ class States implements PlaybackStates {
   readonly #startedMs: number;
   readonly #reads: ReturnType<typeof countReads>;
   #following = false;
+  /** Something was read from the record, and may be believed. */
+  #hasRead = false;
+  /** After a gap: what was known before it may still be believed for a time, though more has been read since. */
+  #gap = { upToMs: Infinity, untilMs: -Infinity };
   #recordReadMs: number;
 
   constructor(deps: PlaybackStatesDeps) {
@@ -137,6 +146,7 @@ class States implements PlaybackStates {
 
   gap(): void {
     const readUpToMs = this.#progress.readUpToMs();
+    if (this.#hasRead) this.#gap = { upToMs: this.confirmedUpToMs(), untilMs: this.#nowMs() + believedMs };
     for (const states of [this.#videos, this.#accounts, this.#projects]) states.suspectAll(readUpToMs);
     for (const reading of this.#readings.values()) reading.unknownChanges++;
   }
@@ -158,6 +168,12 @@ class States implements PlaybackStates {
 
   heartbeat(partition: number, atMs: number): void {
     this.#progress.heartbeat(partition, atMs, this.#nowMs());
+  }
+
+  confirmedUpToMs(): number {
+    const readUpToMs = this.#progress.readUpToMs();
+    const { upToMs, untilMs } = this.#gap;
+    return this.#nowMs() < untilMs ? Math.min(upToMs, readUpToMs) : readUpToMs;
   }
 
   ages(): { tailSeconds: number; recordSeconds: number } {
@@ -238,6 +254,7 @@ class States implements PlaybackStates {
     { videos, accounts, projects }: Reading,
     confirmation: Confirmation,
   ): PlaybackView {
+    this.#hasRead = true;
     const { accountId } = answer.account ?? {};
     const projectId = answer.video?.projectId ?? null;
     const video = newer(answer.video, videos.get(videoId) ?? null);

@@ -1,4 +1,5 @@
 import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
+import { type EffectiveHold } from '@millrace/store';
 import { type Reconciler } from '../loops/loop.ts';
 import { type Kind, type KubernetesApi } from './api.ts';
 import { createObjectCache, type ObjectCache } from './object-cache.ts';
@@ -17,14 +18,20 @@ export interface OperatorDeps extends ObjectDeps {
 /** Follows the `VideoHold` and `Plan` objects of a namespace while this process leads. */
 export interface Operator {
   loops: readonly Loop[];
-  /** The record changed for the `VideoHold` of this name: its status has to. */
-  videoHoldChanged(name: string): void;
+  /** A hold is known to every process of the CDN: when it is that of an object, its status has to say so. */
+  holdIsEffective(hold: Pick<EffectiveHold, 'source' | 'reference'>): void;
 }
 
 export function createOperator(deps: OperatorDeps): Operator {
   const holds = follow(deps, 'VideoHold', (cache) => videoHoldReconciler(deps, cache));
   const plans = follow(deps, 'Plan', (cache) => planReconciler(deps, cache));
-  return { loops: [...holds.loops, ...plans.loops], videoHoldChanged: (name) => holds.add(name) };
+  const prefix = `${deps.api.namespace}/`;
+  return {
+    loops: [...holds.loops, ...plans.loops],
+    holdIsEffective: ({ source, reference }) => {
+      if (source === 'kubernetes' && reference.startsWith(prefix)) holds.add(reference.slice(prefix.length));
+    },
+  };
 }
 
 /** Wires one kind: what its cache hears of goes through its queue to its reconciler. */

@@ -14,6 +14,9 @@ import {
   republishQueued,
   resolveCompleting,
 } from '@millrace/store';
+import { type SpreadDeps, spreadHoldsLoops } from '../holds/spread.ts';
+import { holdCopiesLoop } from '../restore/hold-copies.ts';
+import { RestoreGuard } from '../restore/marks.ts';
 import { checkDomainsLoop } from './domains.ts';
 import { heartbeatLoop } from './heartbeats.ts';
 import { limitsLoops } from './limits.ts';
@@ -28,6 +31,7 @@ export interface LoopDeps {
   logger: Logger;
   metrics: Metrics;
   txt: TxtLookup;
+  onEffective: SpreadDeps['onEffective'];
   /** Chores of the adapters in use, such as pruning the bus log. */
   chores?: readonly ReconcileLoop[];
 }
@@ -39,9 +43,12 @@ const hour = 3_600_000;
 export function allLoops(deps: LoopDeps): ReconcileLoop[] {
   const { store, objects, clock } = deps;
   const now = (): Date => clock.now();
+  const restore = new RestoreGuard(deps);
   return [
+    restore.loop(),
+    holdCopiesLoop(deps),
     heartbeatLoop(deps),
-    { name: 'expire-uploads', everyMs: 10 * second, run: () => expireUploads(store) },
+    restore.guarded({ name: 'expire-uploads', everyMs: 10 * second, run: () => expireUploads(store) }),
     { name: 'resolve-completing', everyMs: 2 * second, run: (signal) => resolveAbandoned(deps, signal) },
     { name: 'reap-encode-leases', everyMs: second, run: () => reapExpiredLeases(store) },
     { name: 'repair-encode-jobs', everyMs: 15 * second, run: () => repairJobs(store) },
@@ -50,8 +57,8 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
       everyMs: 15 * second,
       run: () => republishQueued(store, { olderThanMs: 60 * second, limit: 500 }),
     },
-    purgeLoop(deps),
-    orphanUploadsLoop({ store, objects, now }),
+    restore.guarded(purgeLoop(deps)),
+    restore.guarded(orphanUploadsLoop({ store, objects, now })),
     {
       name: 'fail-orphaned-deliveries',
       everyMs: 5 * second,
@@ -61,6 +68,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     { name: 'expire-rows', everyMs: hour, run: () => expireRows(store) },
     { name: 'ban-holds', everyMs: 5 * second, run: () => reconcileBanHolds(store) },
     checkDomainsLoop(deps),
+    ...spreadHoldsLoops(deps),
     ...limitsLoops(deps),
     ...(deps.chores ?? []),
   ];

@@ -30,6 +30,7 @@ describe('the loops of webhooks', () => {
       logger: silentLogger,
       metrics,
       txt: createTxtLookup(),
+      onEffective: () => undefined,
     };
     const loop = allLoops({ store, ...others }).find((each) => each.name === name);
     if (loop === undefined) throw new Error(`there is no loop ${name}`);
