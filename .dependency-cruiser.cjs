@@ -55,6 +55,19 @@ module.exports = {
       to: { path: '^packages/bus/src/(postgres|log|memory)/' },
     },
     {
+      name: 'load-tests-stand-alone',
+      comment: 'k6 runs them: what they load lies beside them; scenarios do not even know k6.',
+      severity: 'error',
+      from: { path: '^load-tests/(src|k6|[^/]+[.]ts$)' },
+      to: { path: '^(packages|services|embedded|e2e|bench|dev|scripts|load-tests/node)/' },
+    },
+    {
+      name: 'scenarios-without-k6',
+      severity: 'error',
+      from: { path: '^load-tests/src/' },
+      to: { path: '^(load-tests/)?k6/' },
+    },
+    {
       name: 'domain-does-no-io',
       comment: 'domain decides, others act: no files, sockets or processes there.',
       severity: 'error',

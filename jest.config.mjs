@@ -10,6 +10,8 @@ const common = {
   },
   // Workspaces resolve to their TypeScript sources, which must be transformed though they are linked there.
   transformIgnorePatterns: ['/node_modules/(?!@millrace/)'],
+  // The load tests' scripts run under k6, whose modules are its own.
+  moduleNameMapper: { '^k6/(http|metrics|timers)$': '<rootDir>/load-tests/node/k6/$1.ts' },
   moduleFileExtensions: ['ts', 'mjs', 'cjs', 'js', 'json'],
   modulePathIgnorePatterns: ['<rootDir>/.millrace', '<rootDir>/.cache'],
 };
@@ -25,11 +27,11 @@ export default {
     {
       ...common,
       displayName: 'unit',
-      roots: ['packages', 'services', 'embedded', 'bench', 'dev', 'scripts'].map(
+      roots: ['packages', 'services', 'embedded', 'bench', 'dev', 'scripts', 'load-tests'].map(
         (folder) => `<rootDir>/${folder}`,
       ),
       testMatch: ['**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '\\.int\\.test\\.ts$'],
+      testPathIgnorePatterns: ['/node_modules/', '\\.(int|e2e)\\.test\\.ts$'],
     },
     {
       ...common,
@@ -40,6 +42,11 @@ export default {
       ),
       testMatch: ['**/*.int.test.ts'],
     },
-    { ...common, displayName: 'e2e', roots: ['<rootDir>/e2e'], testMatch: ['**/*.e2e.test.ts'] },
+    {
+      ...common,
+      displayName: 'e2e',
+      roots: ['<rootDir>/e2e', '<rootDir>/load-tests'],
+      testMatch: ['**/*.e2e.test.ts'],
+    },
   ],
 };

@@ -18,13 +18,14 @@ interface Outcome {
 }
 
 const bin = (name: string): string => join('node_modules', '.bin', name);
-const folders = ['packages', 'services', 'embedded', 'e2e', 'bench', 'scripts'];
+const folders = ['packages', 'services', 'embedded', 'e2e', 'bench', 'scripts', 'load-tests'];
 
 const checks: [name: string, command: string, args: string[]][] = [
   ['format', bin('prettier'), ['--check', '--log-level', 'warn', '.']],
   ['types', bin('tsc'), ['-p', '.']],
   ['browser types', bin('tsc'), ['-p', 'packages/player/src/browser']],
   ['console types', bin('tsc'), ['-p', 'embedded/src/dev/console/browser']],
+  ['load test types', bin('tsc'), ['-p', 'load-tests']],
   ['lint', bin('eslint'), ['.']],
   ['import rules', bin('depcruise'), ['--config', '.dependency-cruiser.cjs', ...folders]],
   ['dead code', bin('knip'), []],

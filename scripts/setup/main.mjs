@@ -29,6 +29,7 @@ const commands = {
   'bench:holds': { entry: 'bench/src/holds.ts', tools: () => ['ffmpeg'] },
   'bench:uploads': { entry: 'bench/src/uploads.ts', tools: () => ['ffmpeg'] },
   'bench:webhooks': { entry: 'bench/src/webhooks.ts', tools: () => [] },
+  'load:customer': { entry: 'load-tests/node/main.ts', tools: () => [], inCallersFolder: true },
   check: { entry: 'scripts/test.ts', args: ['--checks'], tools: () => [] },
   mutate: { entry: 'scripts/mutate.ts', tools: () => [] },
 };

@@ -1,0 +1,98 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { type OwnService, startOwnService } from '../../e2e/src/testing/own-service.ts';
+import { type ObjectiveName } from '../src/objectives.ts';
+import { type TestName } from '../src/tests.ts';
+import { signUp } from './customer.ts';
+import { type LoadedTest, loadTest } from './k6-run.ts';
+import { type Receivers, startReceivers } from './receivers.ts';
+
+/** How long things take says nothing of the service here: the machine is busy with other tests. */
+const ofTime: readonly ObjectiveName[] = [
+  ...(['ready_in_time', 'hold_in_time', 'webhook_in_time', 'webhook_delivered', 'playback_smooth'] as const),
+];
+const patienceMs = 180_000;
+
+let service: OwnService;
+let receivers: Receivers;
+let folder: string;
+let environment: Record<string, string>;
+
+/** 14 s in three segments and two qualities, which is encoded in a moment. */
+async function makeFilm(path: string): Promise<void> {
+  const picture = ['-f', 'lavfi', '-i', 'testsrc2=size=1280x720:rate=10:duration=14'];
+  const sound = ['-f', 'lavfi', '-i', 'sine=duration=14'];
+  const encoding = ['-c:v', 'libx264', '-preset', 'ultrafast', '-c:a', 'aac'];
+  await promisify(execFile)('ffmpeg', ['-v', 'error', ...picture, ...sound, ...encoding, path]);
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'millrace-load-'));
+  const film = join(folder, 'film.mp4');
+  [service, receivers] = await Promise.all([
+    startOwnService(['--dev'], { ENCODER_PRESET: 'ultrafast', API_RATE_PER_MINUTE: '1000000' }),
+    startReceivers(),
+    makeFilm(film),
+  ]);
+  const { api, admin, adminToken } = service.ready;
+  const customer = await signUp({ api, admin, adminToken: adminToken ?? '', millrace: service.millrace });
+  environment = {
+    ...{ ...customer, SOURCE: film, PROFILE: 'smoke' },
+    ...{
+      WEBHOOK_URL: receivers.url,
+      WEBHOOK_SLOW_URL: receivers.slowUrl,
+      WEBHOOK_DEAD_URL: receivers.deadUrl,
+    },
+    // Short visits with all that players do: each segment in another quality, seeks, and a token that is renewed.
+    ...{ WATCH_SECONDS: '8', BUFFER_SECONDS: '1', TOKEN_SECONDS: '60', RENEW_BEFORE_SECONDS: '58' },
+    ...{ SWITCH_EVERY: '1', SEEK_EVERY: '2', QUIET_SECONDS: '1' },
+  };
+}, patienceMs);
+afterAll(async () => {
+  await Promise.all([service.remove(), receivers.stop(), rm(folder, { recursive: true })]);
+}, patienceMs);
+
+it(
+  'every load test runs against the service, measures what it judges, and finds nothing wrong',
+  async () => {
+    const times = {
+      'api-mix': { iterations: 60, atOnce: 4 },
+      upload: { iterations: 1, atOnce: 1 },
+      playback: { iterations: 3, atOnce: 3 },
+      'hold-under-load': { iterations: 1, atOnce: 1 },
+      'webhook-storm': { iterations: 1, atOnce: 1 },
+    } as const satisfies Record<TestName, Parameters<LoadedTest['run']>[0]>;
+    const loaded = new Map<TestName, LoadedTest>();
+    for (const name of Object.keys(times) as TestName[]) loaded.set(name, await loadTest(name, environment));
+    const results = await Promise.all(
+      [...loaded].map(async ([name, test]) => ({ name, ...(await test.run(times[name])) })),
+    );
+    for (const { name, crossed, samples } of results) {
+      const wrong = crossed.filter((metric) => !ofTime.some((objective) => objective === metric));
+      expect({ name, wrong }).toEqual({ name, wrong: [] });
+      // All of the time ones were measured: else their `_events` would be crossed.
+      expect(samples.get('completed')?.length).toBeGreaterThan(0);
+    }
+    const of = (name: TestName, metric: string): number =>
+      results.find((result) => result.name === name)?.samples.get(metric)?.length ?? 0;
+    expect(of('playback', 'quality_switches')).toBeGreaterThan(0);
+    expect(of('playback', 'token_renewals')).toBeGreaterThan(0);
+    expect(of('hold-under-load', 'lift')).toBe(1);
+    expect(of('webhook-storm', 'webhook_first_attempt')).toBe(10);
+  },
+  patienceMs,
+);
+
+it('the service has none of their videos and endpoints left', async () => {
+  const { API_URL = '', PROJECT_ID = '', API_KEY = '' } = environment;
+  for (const list of ['videos', 'webhook-endpoints']) {
+    const answer = await fetch(`${API_URL}/v1/projects/${PROJECT_ID}/${list}`, {
+      headers: { authorization: `Bearer ${API_KEY}` },
+    });
+    expect(await answer.json()).toMatchObject({ data: [] });
+  }
+});
