@@ -10,7 +10,7 @@ import {
 import { replayDead } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { type Logger, systemClock } from '@millrace/platform';
-import { accountUsage } from '@millrace/store';
+import { accountUsage, allowSweeps, declareRestored, recordState } from '@millrace/store';
 import { changeDevTxt } from '../dev/dev-zone.ts';
 import { type Backend } from './backend.ts';
 
@@ -188,6 +188,18 @@ export const commands: Readonly<{ [name: string]: Command }> = {
     values: ['ACCOUNT'],
     run: async (context, [accountId = '']) =>
       (await context.backend.store()).transaction((tx) => accountUsage(tx, accountId)),
+  },
+  'record show': {
+    values: [],
+    run: async (context) => recordState(await context.backend.store()),
+  },
+  'record restored': {
+    values: [],
+    run: async (context) => declareRestored(await context.backend.store(), { actor: 'operator' }),
+  },
+  'record sweep': {
+    values: [],
+    run: async (context) => allowSweeps(await context.backend.store(), { actor: 'operator' }),
   },
   migrate: {
     values: [],

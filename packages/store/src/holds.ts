@@ -69,7 +69,7 @@ async function placeHold(tx: Transaction, hold: Hold): Promise<MoveResult> {
   const video = await lockVideo(tx, hold.videoId);
   if (!video || video.deletedAt !== null) throw new ProblemError('not_found');
   const { rowCount: updated } = await tx.query(
-    `update video_holds set reason = $4, legal = $5
+    `update video_holds set reason = $4, legal = $5, copied_at = null
      where video_id = $1 and source = $2 and reference = $3 and lifted_at is null`,
     [hold.videoId, hold.source, hold.reference, hold.reason, hold.legal],
     'hold-update',

@@ -1,0 +1,137 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { waitFor } from '@millrace/testing';
+import { type Customer, signUp } from './demo/customer.ts';
+import { untilReady } from './demo/demo.ts';
+import { type StartedStack, startStack } from './demo/stack.ts';
+import { uploadFile } from './demo/upload.ts';
+import { createPlayer } from './demo/walk.ts';
+
+const film = fileURLToPath(new URL('../../packages/testing/media/short_0_2s.mp4', import.meta.url));
+const patienceMs = 120_000;
+
+interface RecordState {
+  restoredAt: string | null;
+  sweepsOff: boolean;
+  holdsWanted: boolean;
+}
+
+/** The drill of docs/runbooks/restore-drill.md, with a copy of PostgreSQL's folder as the backup. */
+describe('a database that is restored from an older backup', () => {
+  let folder: string;
+  let dataDir: string;
+  let stack: StartedStack;
+  let customer: Customer;
+  /** Ready and held when the backup is taken; held after it; uploaded after it. */
+  let [heldBefore, heldSince, uploadedSince] = ['', '', ''];
+  let objectsBefore: string[] = [];
+
+  const start = (): Promise<StartedStack> =>
+    startStack({ dataDir, env: { ENCODER_PRESET: 'ultrafast' }, signal: new AbortController().signal });
+  const again = async (between: () => Promise<void>): Promise<void> => {
+    await stack.stop();
+    await between();
+    stack = await start();
+  };
+  /** Owners stay as they are: PostgreSQL takes no folder of another. */
+  const copy = (from: string, to: string): Promise<unknown> =>
+    promisify(execFile)('cp', ['-a', join(folder, from), join(folder, to)]);
+  const upload = async (): Promise<string> => {
+    const { video } = await uploadFile(customer, film);
+    await untilReady(customer, video.id);
+    return video.id;
+  };
+  const hold = (videoId: string): Promise<unknown> =>
+    stack.millrace('video', 'hold', videoId, '--reason', 'drill', '--legal');
+  const objects = async (): Promise<string[]> =>
+    (await readdir(join(dataDir, 'objects'), { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name));
+  const recordState = async (): Promise<RecordState> =>
+    (await stack.millrace('record', 'show')) as RecordState;
+  const statusOf = async (videoId: string): Promise<string> =>
+    (await customer.client.getVideo({ projectId: customer.projectId, videoId })).status;
+  const playlistOf = async (videoId: string): Promise<string> => {
+    const { client, projectId, domain } = customer;
+    const { playlistUrl = '' } = await client.createPlaybackToken({ projectId, videoId, body: { domain } });
+    return (await createPlayer(`https://${domain}`).get(playlistUrl)).toString('utf8');
+  };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'millrace-restore-'));
+    dataDir = join(folder, 'data');
+    stack = await start();
+    customer = await signUp(stack, 'pro');
+    [heldBefore, heldSince] = await Promise.all([upload(), upload()]);
+    await hold(heldBefore);
+
+    await again(() => copy('data/postgres', 'backup').then(() => undefined));
+    uploadedSince = await upload();
+    await hold(heldSince);
+    const copies = async (): Promise<number> =>
+      (await objects()).filter((path) => path.includes('/hld_')).length;
+    await waitFor(async () => (await copies()) === 2, {
+      timeoutMs: patienceMs,
+      what: 'copies of both holds',
+    });
+    objectsBefore = (await objects()).filter((path) => path.includes(`/videos/`));
+
+    await again(async () => {
+      await rm(join(dataDir, 'postgres'), { recursive: true });
+      await copy('backup', 'data/postgres');
+    });
+  }, 3 * patienceMs);
+  afterAll(async () => {
+    await (stack as StartedStack | undefined)?.stop();
+    await rm(folder, { recursive: true, force: true });
+  }, patienceMs);
+
+  it(
+    'is noticed, deletes nothing, and loses no hold',
+    async () => {
+      const state = await waitFor(
+        async () => {
+          const seen = await recordState();
+          return seen.sweepsOff && !seen.holdsWanted ? seen : null;
+        },
+        { timeoutMs: patienceMs, what: 'the restored record to be noticed' },
+      );
+      expect(state.restoredAt).not.toBeNull();
+      await expect(statusOf(uploadedSince)).rejects.toMatchObject({ code: 'not_found' });
+      for (const videoId of [heldBefore, heldSince]) {
+        expect(await statusOf(videoId)).toBe('held');
+        await expect(playlistOf(videoId)).rejects.toThrow();
+      }
+      expect(await objects()).toEqual(expect.arrayContaining(objectsBefore));
+    },
+    patienceMs,
+  );
+
+  it(
+    'goes on: what is lifted plays, what is uploaded is ready, and sweeps go on when they are allowed',
+    async () => {
+      await stack.millrace('video', 'lift', heldSince);
+      await waitFor(async () => (await playlistOf(heldSince)).startsWith('#EXTM3U'), {
+        timeoutMs: patienceMs,
+      });
+      const videoId = await upload();
+      const { client, projectId } = customer;
+      await client.deleteVideo({ projectId, videoId });
+      const left = async (): Promise<string[]> => (await objects()).filter((path) => path.includes(videoId));
+      expect(await left()).not.toEqual([]);
+
+      expect(await stack.millrace('record', 'sweep')).toMatchObject({ sweepsOff: false });
+      await waitFor(async () => (await left()).length === 0, {
+        timeoutMs: patienceMs,
+        what: 'the objects of a deleted video to go',
+      });
+      expect(await objects()).toEqual(expect.arrayContaining(objectsBefore));
+    },
+    patienceMs,
+  );
+});
