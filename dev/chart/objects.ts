@@ -22,9 +22,11 @@ interface Probe {
   httpGet: { path: string; port: string };
 }
 
-export interface Container {
+interface Container {
   name: string;
   image: string;
+  command?: string[];
+  args?: string[];
   env: EnvVariable[];
   ports?: { name: string; containerPort: number }[];
   securityContext?: Record<string, unknown>;

@@ -10,7 +10,8 @@ import { reconcilerProcessConfig } from '../../services/reconciler/src/config.ts
 import { webhooksProcessConfig } from '../../services/webhooks/src/config.ts';
 import { missingForClients } from '../kubernetes/clients.ts';
 import { describeWith } from '../real-part.ts';
-import { containerOf, type EnvVariable, type Workload, workloadsOf } from './objects.ts';
+import { containerOf, type Workload, workloadsOf } from './objects.ts';
+import { exampleEnvironment } from './example-secrets.ts';
 import { renderChart, valuesFiles } from './render.ts';
 
 jest.setTimeout(120_000);
@@ -35,25 +36,6 @@ const commands: Readonly<Record<string, Fields>> = {
 /** Read by the SDK of traces itself. */
 const readElsewhere = /^OTEL_/;
 
-const key = `k1:${'s'.repeat(40)}`;
-/** What an operator would put into the Secrets. */
-const secrets: Readonly<Record<string, string>> = {
-  ...{ DATABASE_URL: 'postgres://u:p@pg/millrace', DATABASE_DIRECT_URL: 'postgres://u:p@pg/millrace' },
-  ...{ CURSOR_KEYS: key, PLAYBACK_KEYS: key, UPLOAD_TOKEN_KEYS: key, WEBHOOK_SECRET_KEYS: key },
-  ...{ SIGN_IN_KEYS: key, PHONE_KEYS: key, BILLING_CALLBACK_SECRETS: `provider:${'s'.repeat(40)}` },
-  ...{ INTERNAL_SECRET: 's'.repeat(40), ADMIN_TOKEN: 's'.repeat(40), TWILIO_AUTH_TOKEN: 's' },
-  ...{ SSO_GOOGLE_CLIENT_SECRET: 's', SSO_MICROSOFT_CLIENT_SECRET: 's' },
-  ...{ S3_ACCESS_KEY_ID: 's', S3_SECRET_ACCESS_KEY: 's' },
-  ...{ KAFKA_SASL_USERNAME: 's', KAFKA_SASL_PASSWORD: 's' },
-  ...{ KAFKA_TLS_CA: 'pem', KAFKA_TLS_CERT: 'pem', KAFKA_TLS_KEY: 'pem' },
-};
-
-const valueOf = ({ name, value }: EnvVariable): string => {
-  const known = value ?? secrets[name];
-  if (known === undefined) throw new Error(`no operator would know what ${name} is`);
-  return known;
-};
-
 /** What a workload runs with, what it reads of that, and what is wrong with it. */
 function settingsOf(workload: Workload): {
   env: Record<string, string>;
@@ -61,8 +43,7 @@ function settingsOf(workload: Workload): {
   problems: string[];
 } {
   const component = workload.metadata.labels?.['app.kubernetes.io/component'] ?? '';
-  const variables = containerOf(workload).env.map((each) => [each.name, valueOf(each)]);
-  const env = Object.fromEntries(variables) as Record<string, string>;
+  const env = exampleEnvironment(workload);
   const schema = services[component.replace(/^encoder-.*/, 'encoder')];
   if (schema !== undefined)
     return { env, known: Object.keys(schema.shape), problems: settingProblems(schema, env) };

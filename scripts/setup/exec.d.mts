@@ -7,3 +7,4 @@ export function runQuietly(
     env?: NodeJS.ProcessEnv;
   },
 ): Promise<boolean>;
+export function findExecutable(folders: readonly string[], name: string): string | undefined;

@@ -1,0 +1,3 @@
+#!/bin/sh
+# The operator's command line in an image.
+exec node /app/embedded/src/cli/main.ts "$@"
