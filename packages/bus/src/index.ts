@@ -1,4 +1,3 @@
 export * from './bus.ts';
-export { continueTrace } from './continue-trace.ts';
 export { consume, type ConsumeOptions } from './consumer.ts';
 export { replayDead, type Replayed } from './dead-letters.ts';

@@ -579,6 +579,21 @@ describe('encoders', () => {
     expect((await encoded(videoId)).sort()).toEqual(kept.sort());
   });
 
+  it('park and count what is no permit, and look all the same at the next one', async () => {
+    await startEncoder({ ENCODER_IDLE_MS: '600000' });
+    await waitFor(async () => (await metrics.render()).includes('millrace_loop_last_success'));
+    const topic = topics.encodeTasks.name;
+    const videoId = await upload(await short());
+    const bodies = ['not json', { v: 99 }, { v: 1, taskId: 'tsk_any', kind: 'plan' }];
+    await bus.publish(bodies.map((value) => ({ topic, key: 'same', value })));
+    expect((await settled(videoId)).status).toBe('ready');
+    expect(bus.read(`${topic}.dead`).map(({ value }) => value)).toEqual(['"not json"', '{"v":99}']);
+    const counted = (outcome: string): string =>
+      `millrace_bus_consumed_total{topic="${topic}",outcome="${outcome}",service="encoder"}`;
+    expect(await metrics.render()).toContain(`${counted('dead')} 2`);
+    expect(await metrics.render()).toContain(`${counted('handled')} 1`);
+  });
+
   it('take a permit for a look, and give it back only when the record cannot be asked', async () => {
     let failures = 1;
     const store: Database = {

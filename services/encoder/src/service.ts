@@ -1,4 +1,4 @@
-import { type Bus, continueTrace, type Handler, type Subscription } from '@millrace/bus';
+import { type Bus, consume, type Subscription } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { type ObjectStore } from '@millrace/objects';
 import {
@@ -67,11 +67,11 @@ export function createEncoder(deps: EncoderDeps): Service {
       slots = opened;
       // A permit is used up by one look, whatever it finds: when nothing is free, whoever is looks within a
       // second. Only a record that cannot be asked leaves the permit to be delivered again.
-      const permit: Handler = async (message) => {
-        const claimed = await continueTrace(message, () => opened.look());
-        if (claimed) reachPhase('task.claimed', () => ({}));
-      };
-      subscription = await bus.subscribe(group, topics.encodeTasks.name, permit, {
+      subscription = await consume(bus, {
+        ...{ group, topic: topics.encodeTasks, logger, metrics },
+        handle: async () => {
+          if (await opened.look()) reachPhase('task.claimed', () => ({}));
+        },
         pause: () => opened.whenFree(),
       });
       idle = superviseLoops([idleLook(opened, deps)], { clock, logger, metrics });

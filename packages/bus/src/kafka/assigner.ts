@@ -1,4 +1,4 @@
-import kafkajs, { type PartitionAssigner } from 'kafkajs';
+import kafkajs, { type PartitionAssigner } from './kafkajs.ts';
 
 /** A member of a group as it joins. */
 export interface Claimant {

@@ -1,8 +1,7 @@
-import { createRequire } from 'node:module';
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type Logger } from '@millrace/platform';
-import kafkajs, { type Kafka, type KafkaConfig } from 'kafkajs';
+import kafkajs, { type Kafka, type KafkaConfig, stopIdleTimers } from './kafkajs.ts';
 import { type KafkaTimes } from './times.ts';
 
 /** How to reach the brokers. */
@@ -103,27 +102,3 @@ const detailsOf = ({ broker, error }: Record<string, unknown>): Record<string, u
   broker,
   error,
 });
-
-interface RequestQueue {
-  pending: unknown[];
-  scheduleCheckPendingRequests: (this: RequestQueue) => void;
-}
-
-let idleTimersStopped = false;
-
-/**
- * kafkajs 2.2.4 looks a thousand times a second on every connection whether a throttled request waits (with a
- * timer of a negative time, which Node warns of): an idle consumer and producer cost 32 ms of CPU a second, 5
- * without that. Nothing needs the look while nothing waits.
- */
-function stopIdleTimers(): void {
-  if (idleTimersStopped) return;
-  idleTimersStopped = true;
-  const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as {
-    prototype: RequestQueue;
-  };
-  const schedule = prototype.scheduleCheckPendingRequests;
-  prototype.scheduleCheckPendingRequests = function () {
-    if (this.pending.length > 0) schedule.call(this);
-  };
-}

@@ -1,5 +1,5 @@
 import { type Clock } from '@millrace/platform';
-import { type Admin } from 'kafkajs';
+import { type Admin } from './kafkajs.ts';
 import { BusRequestError, BusUnavailableError } from '../bus.ts';
 import { type KafkaClient } from './client.ts';
 import { protocolError, toBusError } from './errors.ts';

@@ -1,5 +1,5 @@
 import { type Logger } from '@millrace/platform';
-import kafkajs, { type ITopicConfig } from 'kafkajs';
+import kafkajs, { type ITopicConfig } from './kafkajs.ts';
 import { maximumMessageBytes } from '../message.ts';
 import { type TopicSettings } from '../topics.ts';
 import { type KafkaCluster } from './cluster.ts';

@@ -1,4 +1,4 @@
-import { type Consumer, type EachBatchPayload } from 'kafkajs';
+import { type Consumer, type EachBatchPayload } from './kafkajs.ts';
 import { type Logger } from '@millrace/platform';
 import { BusUnavailableError } from '../bus.ts';
 import { stickyAssigner } from './assigner.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { silentLogger } from '@millrace/platform';
-import { type Kafka, type ProducerBatch, type RecordMetadata } from 'kafkajs';
+import { type Kafka, type ProducerBatch, type RecordMetadata } from './kafkajs.ts';
 import { BusUnavailableError } from '../bus.ts';
 import { type PlacedMessage } from '../message.ts';
 import { KafkaSender } from './sender.ts';

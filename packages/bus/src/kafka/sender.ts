@@ -1,5 +1,5 @@
 import { type Logger } from '@millrace/platform';
-import { type Producer, type ProducerBatch, type RecordMetadata } from 'kafkajs';
+import { type Producer, type ProducerBatch, type RecordMetadata } from './kafkajs.ts';
 import { BusUnavailableError } from '../bus.ts';
 import { type PlacedMessage } from '../message.ts';
 import { type KafkaClient } from './client.ts';

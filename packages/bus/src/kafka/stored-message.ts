@@ -1,4 +1,4 @@
-import { type KafkaMessage } from 'kafkajs';
+import { type KafkaMessage } from './kafkajs.ts';
 import { type StoredMessage } from '../delivery/partition-reader.ts';
 
 /**
