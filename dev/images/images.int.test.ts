@@ -4,8 +4,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { topics } from '@millrace/contract';
 import { createTestDatabase, type TestDatabase, waitFor } from '@millrace/testing';
-import kafkajs from 'kafkajs';
-import { Client } from 'pg';
+import { query as ask } from '../../embedded/src/testing/database-folder.ts';
 import { exampleEnvironment } from '../chart/example-secrets.ts';
 import { type AnyObject, containerOf, named, type Workload } from '../chart/objects.ts';
 import { renderChart } from '../chart/render.ts';
@@ -38,7 +37,8 @@ describeWith(missing, 'images made by the Dockerfile', () => {
     closing.push(() => broker.stop());
     database = await createTestDatabase();
     closing.push(() => database.drop());
-    await query('drop schema public cascade; create schema public');
+    await query('drop schema public cascade');
+    await query('create schema public');
     objects = await renderChart({ values: 'small', set: ['reconciler.operator.enabled=false'] });
     images = await openImages();
     closing.push(() => images.close());
@@ -52,11 +52,7 @@ describeWith(missing, 'images made by the Dockerfile', () => {
     await Promise.all(closing.map((close) => close()));
   });
 
-  async function query(sql: string): Promise<unknown[]> {
-    const client = new Client({ connectionString: database.connectionString });
-    await client.connect();
-    return (await client.query(sql).finally(() => client.end())).rows as unknown[];
-  }
+  const query = (sql: string) => ask(database.connectionString, sql);
   const image = (name: string): Image => {
     const found = built.get(name);
     if (found === undefined) throw new Error(`there is no image ${name}`);
@@ -115,14 +111,15 @@ describeWith(missing, 'images made by the Dockerfile', () => {
     expect(JSON.parse(migrated)).toMatchObject({ migrated: true });
     expect(await query('select from accounts')).toEqual([]);
 
-    await run('reconciler', await containerOnLoopback('Job', 'topics'));
-    const admin = new kafkajs.Kafka({
-      brokers: [broker.address],
-      logLevel: kafkajs.logLevel.NOTHING,
-    }).admin();
-    await admin.connect();
-    const there = await admin.listTopics().finally(() => admin.disconnect());
-    expect(there).toEqual(expect.arrayContaining(Object.values(topics).map(({ name }) => name)));
+    const made = JSON.parse(await run('reconciler', await containerOnLoopback('Job', 'topics'))) as {
+      data: { name: string; partitions: number }[];
+    };
+    expect(made.data.map(({ name }) => name).sort()).toEqual(
+      Object.values(topics)
+        .map(({ name }) => name)
+        .sort(),
+    );
+    for (const { partitions } of made.data) expect(partitions).toBeGreaterThan(0);
   });
 
   describe.each([
