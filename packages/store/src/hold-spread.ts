@@ -11,8 +11,10 @@ export interface EffectiveHold {
   effectiveAt: Date;
 }
 
-/** How much longer than the others' a process may be silent before it is held to be gone. By then it has, if it lives,
- *  lost what confirms its states for more than 60 s, and refuses everything or has read them anew. */
+/**
+ * How much longer than the others a process may be silent before it is held to be gone. By then it has, if it lives,
+ * lost what confirms its states for more than 60 s, and refuses everything or has read them anew.
+ */
 const goneAfter = `interval '90 seconds'`;
 
 /** Takes in what a process of the CDN told of itself. Older words change nothing. */
@@ -20,15 +22,12 @@ export async function confirmPlaybackState(
   db: Queryable,
   { bootId, confirmedUpTo, ended }: { bootId: string; confirmedUpTo: Date; ended: boolean },
 ): Promise<void> {
-  if (ended) {
-    await db.query('delete from cdn_processes where boot_id = $1', [bootId], 'cdn-process-ended');
-    return;
-  }
   await db.query(
     `insert into cdn_processes as p (boot_id, confirmed_up_to, seen_at) values ($1, $2, clock_timestamp())
      on conflict (boot_id) do update set confirmed_up_to = greatest(p.confirmed_up_to, excluded.confirmed_up_to),
        seen_at = excluded.seen_at`,
-    [bootId, confirmedUpTo],
+    // Nothing is waited for from a process that is gone, and a late copy of an older word does not bring it back.
+    [bootId, ended ? 'infinity' : confirmedUpTo],
     'cdn-process-confirmed',
   );
 }

@@ -247,6 +247,9 @@ describeWith(missingForKafka(), 'the bus on Kafka', () => {
         [topics.encodeTasks.name]: { v: 1, taskId: 'tsk_1', kind: 'probe' },
         [topics.videoEvents.name]: { v: 1, eventId: 'e', type: 't', projectId: 'p', videoId: 'v' },
         [topics.playbackState.name]: { v: 1, kind: 'heartbeat', at: '2026-01-01T00:00:00.000Z' },
+        [topics.playbackConfirmations.name]: {
+          ...{ v: 1, bootId: 'b', confirmedUpTo: '2026-01-01T00:00:00.000Z', ended: false },
+        },
         [topics.playbackUsage.name]: { v: 1, bootId: 'b', sequence: 1, accountId: 'a', views: [] },
       };
       await withProducer(async (producer) => {

@@ -13,6 +13,8 @@ export function consumeConfirmations(deps: {
   return consume(deps.bus, {
     ...{ group: 'confirmations', topic: topics.playbackConfirmations },
     ...{ logger: deps.logger, metrics: deps.metrics },
+    // The next one says all that it said: nobody has to look at it later.
+    onDead: () => undefined,
     handle: ({ bootId, confirmedUpTo, ended }) =>
       confirmPlaybackState(deps.store, { bootId, ended, confirmedUpTo: new Date(confirmedUpTo) }),
   });

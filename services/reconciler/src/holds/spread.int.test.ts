@@ -114,6 +114,7 @@ describe('a hold on its way', () => {
     await place();
     expect(await run('spread-holds')).toBe(0);
     await confirmPlaybackState(store, { bootId: 'new', confirmedUpTo: new Date(0), ended: true });
+    await confirmPlaybackState(store, { bootId: 'new', confirmedUpTo: new Date(0), ended });
     expect(await run('spread-holds')).toBe(1);
   });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { confirmPlaybackState } from '@millrace/store';
 import { captureLogger, waitFor } from '@millrace/testing';
 import { missingForKubernetes } from '../../../../dev/kubernetes/control-plane.ts';
 import { describeWith } from '../../../../dev/real-part.ts';
@@ -105,6 +106,21 @@ describeWith(missingForKubernetes(), 'the operator', () => {
         { reference: 'default/edited', reason: 'another', legal: true, lifted: false },
       ]);
       expect(object.status?.heldSince).toMatch(/^\d{4}-.*Z$/);
+    });
+
+    it('says since when it holds on every process of the CDN', async () => {
+      const told = { bootId: 'of-this-test', ended: false };
+      await confirmPlaybackState(record.store, { ...told, confirmedUpTo: new Date(0) });
+      await cluster.create('VideoHold', 'spreading', { videoId: await record.newVideo() });
+      expect(await held('spreading')).toBe('Held=True/Held, Effective=False/Spreading');
+
+      const confirmedUpTo = new Date(Date.now() + 3_600_000);
+      await confirmPlaybackState(record.store, { ...told, confirmedUpTo });
+      await cluster.kubectl(['wait', '--for=condition=Effective', 'videohold/spreading', '--timeout=60s']);
+      const { heldSince = '', effectiveSince = '' } =
+        (await cluster.find('VideoHold', 'spreading'))?.status ?? {};
+      expect(Date.parse(effectiveSince)).toBeGreaterThanOrEqual(Date.parse(heldSince));
+      await confirmPlaybackState(record.store, { ...told, confirmedUpTo, ended: true });
     });
 
     it('says why it cannot hold, and holds as soon as it can be asked again', async () => {

@@ -4,6 +4,7 @@ import { type Clock, type Logger, type Metrics, type TxtLookup } from '@millrace
 import {
   abandonedCompletions,
   type Database,
+  eraseVideos,
   expireRows,
   expireUploads,
   failOrphanedDeliveries,
@@ -66,6 +67,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     },
     { name: 'purge-webhook-log', everyMs: 60 * second, run: (signal) => purgeWebhookLog(store, signal) },
     { name: 'expire-rows', everyMs: hour, run: () => expireRows(store) },
+    { name: 'erase-accounts', everyMs: 5 * second, run: () => eraseVideos(store) },
     { name: 'ban-holds', everyMs: 5 * second, run: () => reconcileBanHolds(store) },
     checkDomainsLoop(deps),
     ...spreadHoldsLoops(deps),

@@ -1,0 +1,103 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createMetrics, silentLogger } from '@millrace/platform';
+import { createManualClock } from '@millrace/testing';
+import { type Change, type KubernetesApi, KubernetesError, type KubernetesObject } from './api.ts';
+import { createObjectCache } from './object-cache.ts';
+
+const resyncMs = 60_000;
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(ends.splice(0).map((end) => end()));
+});
+
+const object = (name: string, version: number, uid = name): KubernetesObject => ({
+  metadata: {
+    ...{ name, uid, namespace: 'default', generation: 1, resourceVersion: String(version) },
+    ...{ creationTimestamp: '2030-01-01T00:00:00Z', finalizers: [] },
+  },
+  spec: {},
+});
+
+/** A cache that runs, over an API server whose objects and watches the test has in its hands. */
+async function setUp(first: KubernetesObject[]) {
+  const clock = createManualClock();
+  const server = { objects: first, lists: 0 };
+  const watches: { from: string; say: (change: Change) => void; end: (error?: Error) => void }[] = [];
+  const told: string[] = [];
+  const api: Pick<KubernetesApi, 'list' | 'watch'> = {
+    list: () => {
+      server.lists++;
+      return Promise.resolve({ objects: server.objects, resourceVersion: `at-list-${server.lists}` });
+    },
+    watch: (_kind, { resourceVersion, onChange }, signal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => resolve(), { once: true });
+        const end = (error?: Error): void => (error === undefined ? resolve() : reject(error));
+        watches.push({ from: resourceVersion, say: onChange, end });
+      }),
+  };
+  const cache = createObjectCache({
+    ...{ api: api as KubernetesApi, kind: 'VideoHold', resyncMs, clock, logger: silentLogger },
+    metrics: createMetrics({ service: 'reconciler' }),
+    onListed: () => {
+      told.push(`listed ${cache.names().join(' ')}`);
+      return Promise.resolve();
+    },
+    onChanged: (name) => told.push(name),
+  });
+  const stopping = new AbortController();
+  const running = cache.loop.run(stopping.signal, () => undefined);
+  ends.push(async () => {
+    stopping.abort();
+    await running;
+  });
+  await clock.whenSleeping();
+  return { clock, server, watches, told, cache };
+}
+
+describe('a cache of objects', () => {
+  it('watches from the version that it listed, and knows what it is told', async () => {
+    const { watches, told, cache } = await setUp([object('a', 1)]);
+    expect(watches.map(({ from }) => from)).toEqual(['at-list-1']);
+    watches[0]?.say({ type: 'changed', object: object('b', 2) });
+    watches[0]?.say({ type: 'deleted', object: object('a', 3) });
+    expect(told).toEqual(['listed a', 'b', 'a']);
+    expect([cache.names(), cache.get('a')]).toEqual([['b'], null]);
+  });
+
+  it.each([
+    ['ends', undefined],
+    ['is lost', new KubernetesError('unavailable', 'reset')],
+    ['is for a version that is too old', new KubernetesError('gone', 'too old')],
+  ])('lists anew when its watch %s, and at most once a second', async (_, error) => {
+    const { clock, server, watches, told } = await setUp([object('a', 1)]);
+    server.objects = [object('c', 9)];
+    watches[0]?.end(error);
+    await clock.advance(999);
+    expect(server.lists).toBe(1);
+    await clock.advance(1);
+    expect(told).toEqual(['listed a', 'listed c']);
+    expect(watches.map(({ from }) => from)).toEqual(['at-list-1', 'at-list-2']);
+  });
+
+  it('lists anew after the resync, though its watch is silent', async () => {
+    const { clock, server, told } = await setUp([]);
+    server.objects = [object('kept-back', 4)];
+    await clock.advance(resyncMs);
+    expect(told).toEqual(['listed ', 'listed kept-back']);
+  });
+
+  it('takes the answer to a write, but not over something newer or another object of that name', async () => {
+    const { watches, cache } = await setUp([object('a', 10)]);
+    const version = (): string | undefined => cache.get('a')?.metadata.resourceVersion;
+    cache.put(object('a', 11));
+    expect(version()).toBe('11');
+    cache.put(object('a', 9));
+    expect(version()).toBe('11');
+    cache.put(object('a', 100, 'another'));
+    expect(version()).toBe('11');
+    watches[0]?.say({ type: 'deleted', object: object('a', 12) });
+    cache.put(object('a', 13));
+    expect(cache.get('a')).toBeNull();
+  });
+});
