@@ -155,6 +155,13 @@ describe('ffmpeg', () => {
     });
   });
 
+  it('looks for a poster in the first seconds, whatever the clock does after them', () => {
+    const place = { atSeconds: 0, exact: false };
+    const { args } = imagesTaskArgs({ ...manifest, discontinuous: true }, options, place);
+    expect(args.slice(quiet.length, quiet.length + 3)).toEqual(['-t', '3', picture[0]]);
+    expect(args.at(-1)).toBe('/out/poster.jpg');
+  });
+
   it('takes the picture of a moment by this one', () => {
     expect(imagesTaskArgs(manifest, options, { atSeconds: 3.2, exact: true })).toEqual({
       args: [
