@@ -10,7 +10,7 @@ import {
 import { replayDead } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { type Logger, systemClock } from '@millrace/platform';
-import { accountUsage, allowSweeps, declareRestored, recordState } from '@millrace/store';
+import { accountUsage, allowSweeps, declareRestored, eraseAccount, recordState } from '@millrace/store';
 import { changeDevTxt } from '../dev/dev-zone.ts';
 import { type Backend } from './backend.ts';
 
@@ -96,6 +96,17 @@ export const commands: Readonly<{ [name: string]: Command }> = {
         banned: flags['lift'] !== true,
         ...(reason === undefined ? {} : { reason }),
       });
+    },
+  },
+  'account erase': {
+    values: ['ACCOUNT'],
+    required: ['name'],
+    optional: ['reason'],
+    run: async (context, [accountId = ''], flags) => {
+      const input = { accountId, name: given(flags, 'name'), reason: text(flags, 'reason') ?? null };
+      return (await context.backend.store()).transaction((tx) =>
+        eraseAccount(tx, { ...input, actor: 'operator' }),
+      );
     },
   },
   'session create': {

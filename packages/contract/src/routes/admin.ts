@@ -88,6 +88,20 @@ export const adminRoutes = defineRoutes({
     body: z.strictObject({ planId: text({ max: 64 }), status: z.enum(planStatuses).default('active') }),
     response: { status: 200, body: account, description: 'The account.' },
   },
+  eraseAccount: {
+    ...team,
+    method: 'post',
+    path: '/admin/accounts/{accountId}/erase',
+    summary: 'Erase an account, its people and its videos for good',
+    description:
+      'Nobody of it gets in from the next request on. Videos stop playing and their objects are deleted, those under a legal hold when it is lifted. Answers the same when it is repeated.',
+    body: z.strictObject({ name: text({ max: 200 }), reason: reason.optional() }),
+    response: {
+      status: 202,
+      body: z.object({ accountId: z.string(), erasedAt: timestamp, doneAt: timestamp.nullable() }),
+      description: 'Since when it is erased, and when the last object was gone (null: some are left).',
+    },
+  },
   listReports: {
     ...team,
     method: 'get',

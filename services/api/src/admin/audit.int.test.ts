@@ -48,6 +48,12 @@ const acts: Record<string, () => Promise<Act> | Act> = {
     return { path: `accounts/${me.accountId}/ban` };
   },
   setAccountPlan: () => ({ path: `accounts/${me.accountId}/plan`, body: { planId: 'free' } }),
+  eraseAccount: async () => {
+    const { rows } = await api.store.query<{ name: string }>('select name from accounts where id = $1', [
+      me.accountId,
+    ]);
+    return { path: `accounts/${me.accountId}/erase`, body: { name: rows[0]?.name } };
+  },
   pauseEncoding: () => ({ path: 'encoding/pause', body: { accountId: me.accountId } }),
   resumeEncoding: async () => {
     await admin('POST', { path: 'encoding/pause', body: { accountId: me.accountId } });
