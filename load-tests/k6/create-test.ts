@@ -1,4 +1,5 @@
-import { type Options } from 'k6/options';
+// `import type`, which nobody can take for more: at run time there is no such module.
+import type { Options } from 'k6/options';
 import { thresholdsFor } from '../src/objectives.ts';
 import { prepare, tidyUp } from '../src/prepare.ts';
 import { iterate, type Prepared } from '../src/scenario.ts';

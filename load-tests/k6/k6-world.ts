@@ -9,6 +9,8 @@ import { type Answer, type Http, type Meter, type World } from '../src/world.ts'
 declare const console: { error(message: string): void };
 
 const timeout = '60s';
+const success = http.expectedStatuses({ min: 200, max: 299 });
+const successOrRefusal = http.expectedStatuses({ min: 200, max: 299 }, 403);
 
 /** Where the scenarios run under k6. To be called while a script is loaded, since metrics are declared then. */
 export const createK6World = (settings: Settings, objectives: readonly ObjectiveName[]): World => ({
@@ -24,13 +26,13 @@ export const createK6World = (settings: Settings, objectives: readonly Objective
 });
 
 const k6Http: Http = {
-  send: async (url, { method = 'GET', headers = {}, body = null, name, expected, drop = false }) => {
+  send: async (url, { method = 'GET', headers = {}, body = null, name, refusable = false, drop = false }) => {
     const responseType: ResponseType = drop ? 'none' : 'text';
     try {
       const response = await http.asyncRequest(method, url, body, {
         ...{ headers: { ...headers }, timeout, responseType, redirects: 0 },
         tags: { name },
-        responseCallback: http.expectedStatuses(...(expected ?? [{ min: 200, max: 299 }])),
+        responseCallback: refusable ? successOrRefusal : success,
       });
       return { status: response.status, text: textOf(response.body), header: among(response.headers) };
     } catch {

@@ -14,7 +14,7 @@ const commandLine = fileURLToPath(new URL('../../embedded/src/cli/main.ts', impo
 const { values: flags } = parseArgs({
   options: {
     'ready-file': { type: 'string', default: '/tmp/millrace.json' },
-    'env-file': { type: 'string', default: '/tmp/load.env' },
+    output: { type: 'string', default: '/tmp/load.env' },
     data: { type: 'string' },
   },
 });
@@ -38,8 +38,8 @@ const variables = {
 };
 const lines = Object.entries(variables).map(([name, value]) => `export ${name}='${value}'\n`);
 // It holds a key and the admin token.
-await writeFile(flags['env-file'], lines.join(''), { mode: 0o600 });
-process.stdout.write(`wrote ${flags['env-file']}; receivers listen until Ctrl-C\n`);
+await writeFile(flags.output, lines.join(''), { mode: 0o600 });
+process.stdout.write(`wrote ${flags.output}; receivers listen until Ctrl-C\n`);
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
-await rm(flags['env-file'], { force: true });
+await rm(flags.output, { force: true });
 await receivers.stop();

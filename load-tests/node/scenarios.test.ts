@@ -251,6 +251,15 @@ describe('a hold', () => {
     expect(seen.some(({ method }) => method === 'DELETE')).toBe(true);
   });
 
+  it('is watched until it works when answers are slow', async () => {
+    const late = { body: '', tookMs: 3_000 };
+    const instead = ({ path, atMs }: Seen): Reply | undefined =>
+      path.includes('seg-') && atMs > 1_000 && atMs < 20_000 ? late : undefined;
+    const { samples } = await run(hold, { instead });
+    expect(samples.get('hold')?.[0]).toBeGreaterThan(15_000);
+    expect(samples.get('hold_in_time')).toEqual([1]);
+  });
+
   it('that one of many CDN processes ignores is not in time', async () => {
     let asked = 0;
     const instead = ({ path }: Seen): Reply | undefined =>

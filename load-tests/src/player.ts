@@ -16,6 +16,10 @@ export async function watch(world: World, videoId: string): Promise<void> {
   const playhead = createPlayhead(world);
   const happens = (every: number): boolean => every > 0 && world.random() < 1 / every;
   const leaveAt = clock.now() + watchMs;
+  const pause = async (ms: number): Promise<void> => {
+    const leftMs = Math.min(ms, leaveAt - clock.now());
+    if (leftMs > 0) await clock.sleep(leftMs);
+  };
   let index = 0;
   while (clock.now() < leaveAt) {
     const ms = await tracks.loadSegment(index);
@@ -26,14 +30,13 @@ export async function watch(world: World, videoId: string): Promise<void> {
     }
     const isOver = index >= tracks.length();
     // Who has seen it to its end starts again; who seeks throws away what was loaded ahead.
-    if (isOver) await clock.sleep(Math.min(playhead.aheadMs(), leaveAt - clock.now()));
+    if (isOver) await pause(playhead.aheadMs());
     if (isOver || happens(seekEvery)) {
       meter.happened('seeks');
       index = Math.floor(world.random() * tracks.length());
       playhead.flush();
     }
-    const pause = Math.min(playhead.aheadMs() - bufferMs, leaveAt - clock.now());
-    if (pause > 0) await clock.sleep(pause);
+    await pause(playhead.aheadMs() - bufferMs);
   }
 }
 

@@ -40,7 +40,7 @@ export async function openSession(world: World, videoId: string): Promise<Sessio
     const answer = await http.send(withToken(url, token), {
       name,
       headers: { origin: `https://${settings.domain}` },
-      expected: [200, 403],
+      refusable: true,
       drop: !name.endsWith('playlist'),
     });
     meter.event('playback_available', answer.status !== 0 && answer.status < 500, { name });

@@ -17,8 +17,8 @@ export interface Asking {
   body?: string | ArrayBuffer;
   /** Names the request in k6's output in place of its address, which has ids and tokens in it. */
   name: string;
-  /** Statuses that are no failure in k6's own figures; 200 to 299 unless told. */
-  expected?: readonly number[];
+  /** A refusal is an answer like any other; else all but 200 to 299 are failures in k6's own figures. */
+  refusable?: boolean;
   /** Reads the body and forgets it: segments are many and large. */
   drop?: boolean;
 }

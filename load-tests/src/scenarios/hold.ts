@@ -55,17 +55,20 @@ async function untilSilent(
 ): Promise<number> {
   const { clock, meter, settings } = world;
   let lastPlayedAt = placedAt;
+  let silentSince = placedAt;
   const ask = async (url: string): Promise<void> => {
     const askedAt = clock.now();
     const answer = await session.get(url, 'segment');
-    // When it was asked for, not when the last byte came: what had begun may end.
-    if (answer.status === 200) lastPlayedAt = Math.max(lastPlayedAt, askedAt);
-    else {
+    if (answer.status === 200) {
+      // When it was asked for, not when the last byte came: what had begun may end.
+      lastPlayedAt = Math.max(lastPlayedAt, askedAt);
+      silentSince = clock.now();
+    } else {
       const code = answer.header('x-svc-error') ?? codeOf(answer.text);
       meter.event('hold_refused', answer.status === 403 && code === 'video_unavailable', { code });
     }
   };
-  const isSilent = (): boolean => clock.now() - lastPlayedAt >= settings.quietMs;
+  const isSilent = (): boolean => clock.now() - silentSince >= settings.quietMs;
   while (!isSilent() && clock.now() - placedAt < patienceMs) {
     const askers = Array.from({ length: askersAtOnce }, (_, i) => urls[i % urls.length] ?? '');
     await Promise.all(askers.map(ask));
