@@ -11,6 +11,7 @@ import { lockVideo, moveVideo, patchVideo, reapExpiredLeases } from '@millrace/s
 import { waitFor } from '@millrace/testing';
 import { createFfmpegProcess } from './process/fluent-ffmpeg-process.ts';
 import { createEncodeBench, type EncodeBench } from './testing/encode-bench.ts';
+import { mediaPath } from './testing/media-cases.ts';
 import { slowPosters } from './testing/paced-encoder.ts';
 
 const run = promisify(execFile);
@@ -233,6 +234,12 @@ describe('the poster of an encode', () => {
       // A picture that is shown for several frames is equally near to each.
       expect(distances[frame]).toBeLessThanOrEqual(1.1 * Math.min(...distances));
     }
+  });
+
+  it('is the last picture at the very end, of a video too whose end is missing [VID-208]', async () => {
+    const { videoId, index } = await ready(await readFile(mediaPath('truncated_tail_faststart.mp4')));
+    await choose(videoId, index.durationMs / 1000);
+    expect((await settled(videoId)).state).toBe('succeeded');
   });
 
   it('is of another moment when there is none such, and the report says so', async () => {

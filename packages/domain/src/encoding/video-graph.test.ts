@@ -155,9 +155,11 @@ describe('the filters of the grid', () => {
   it('keep one frame by its number, which has none to stand in for it but at the start', () => {
     const kept = 'trim=start_pts=180:end_pts=181';
     const held = { ...manifest, heldFrames: 2 };
-    expect(frameFilters(manifest, 180, { fromStart: true })).toEqual([...put, kept]);
+    expect(frameFilters(manifest, 180, { fromStart: true })).toEqual([
+      ...[...put, 'tpad=stop_mode=clone:stop=1', kept],
+    ]);
     expect(frameFilters(held, 180, { fromStart: false })).toEqual([
-      ...['setpts=PTS-(1.5)/TB', 'fps=fps=30000/1001:round=near', 'tpad=stop_mode=clone:stop=2', kept],
+      ...['setpts=PTS-(1.5)/TB', 'fps=fps=30000/1001:round=near', 'tpad=stop_mode=clone:stop=3', kept],
     ]);
   });
 });

@@ -90,7 +90,8 @@ export const frameFilters = (
   frame: number,
   { fromStart }: { fromStart: boolean },
 ): string[] => [
-  ...onGrid(manifest, fromStart),
+  // The very end, where a video may end sooner than planned, shows the last picture.
+  ...onGrid(manifest, { fromStart, heldFrames: manifest.heldFrames + 1 }),
   // In the grid's own time base the time of a frame is its number.
   `trim=start_pts=${frame}:end_pts=${frame + 1}`,
 ];
@@ -101,12 +102,18 @@ export function gridFilters(
   chunk: { firstFrame: number; frames: number },
 ): string[] {
   const end = chunk.firstFrame + chunk.frames;
-  return [...onGrid(manifest, true), `trim=start_frame=${chunk.firstFrame}:end_frame=${end}`];
+  return [
+    ...onGrid(manifest, { fromStart: true, heldFrames: manifest.heldFrames }),
+    `trim=start_frame=${chunk.firstFrame}:end_frame=${end}`,
+  ];
 }
 
-const onGrid = (manifest: EncodeManifest, fromStart: boolean): string[] => [
+const onGrid = (
+  manifest: EncodeManifest,
+  { fromStart, heldFrames }: { fromStart: boolean; heldFrames: number },
+): string[] => [
   `setpts=PTS-(${manifest.zeroSeconds})/TB`,
   `fps=fps=${formatRational(manifest.frameRate)}:${fromStart ? 'start_time=0:' : ''}round=near`,
   // No more is held than planned: what does not decode at the end is missing, and measured as such.
-  ...(manifest.heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${manifest.heldFrames}`] : []),
+  ...(heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${heldFrames}`] : []),
 ];
