@@ -1,6 +1,6 @@
 import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
 import { type EffectiveHold } from '@millrace/store';
-import { type Reconciler } from '../loops/loop.ts';
+import { reconcile, type Reconciler } from '../loops/loop.ts';
 import { type Kind, type KubernetesApi } from './api.ts';
 import { createObjectCache, type ObjectCache } from './object-cache.ts';
 import { planReconciler } from './plan-reconciler.ts';
@@ -51,12 +51,7 @@ function follow<Seen, Decision>(
   const queue = createWorkQueue({
     ...deps,
     name: reconciler.name,
-    work: async (name) => {
-      const seen = await reconciler.observe(name);
-      const decision = reconciler.decide(seen, deps.clock.now());
-      if (decision === null) return null;
-      return (await reconciler.act(decision, seen)) ? 0 : null;
-    },
+    work: async (name) => ((await reconcile(reconciler, name, () => deps.clock.now())) === true ? 0 : null),
   });
   return { loops: [cache.loop, queue.loop], add: (name) => queue.add(name) };
 }

@@ -14,6 +14,7 @@ export function planReconciler(
   return {
     name: 'plans',
     list: () => Promise.resolve(cache.names()),
+    nameOf: (name) => name,
     observe: async (name) => {
       const object = cache.get(name);
       return object === null ? null : { object, record: await readPlanLimits(store, name) };

@@ -73,6 +73,7 @@ export function videoHoldReconciler(
   return {
     name: 'video-holds',
     list: () => Promise.resolve(cache.names()),
+    nameOf: (name) => name,
     observe: async (name) => {
       const object = cache.get(name);
       if (object === null) return null;

@@ -21,7 +21,7 @@ import { RestoreGuard } from '../restore/marks.ts';
 import { checkDomainsLoop } from './domains.ts';
 import { heartbeatLoop } from './heartbeats.ts';
 import { limitsLoops } from './limits.ts';
-import { type ReconcileLoop } from './loop.ts';
+import { reconcileAll, type ReconcileLoop, type Reconciler } from './loop.ts';
 import { orphanUploadsLoop, purgeLoop } from './purge.ts';
 
 export interface LoopDeps {
@@ -50,7 +50,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     holdCopiesLoop(deps),
     heartbeatLoop(deps),
     restore.guarded({ name: 'expire-uploads', everyMs: 10 * second, run: () => expireUploads(store) }),
-    { name: 'resolve-completing', everyMs: 2 * second, run: (signal) => resolveAbandoned(deps, signal) },
+    reconcileAll(abandonedUploads(deps), { ...deps, everyMs: 2 * second }),
     { name: 'reap-encode-leases', everyMs: second, run: () => reapExpiredLeases(store) },
     { name: 'repair-encode-jobs', everyMs: 15 * second, run: () => repairJobs(store) },
     {
@@ -77,15 +77,15 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
 }
 
 /** Completions whose caller died: the store says how they ended (design, rule 10). */
-async function resolveAbandoned({ store, objects, logger }: LoopDeps, signal: AbortSignal): Promise<number> {
-  let resolved = 0;
-  for (const uploadId of await abandonedCompletions(store)) {
-    if (signal.aborted) break;
-    // One upload that cannot be resolved must not keep the others waiting.
-    await resolveCompleting(store, objects, uploadId).then(
-      () => resolved++,
-      (error: unknown) => logger.error({ err: error, uploadId }, 'completion not resolved'),
-    );
-  }
-  return resolved;
-}
+const abandonedUploads = ({ store, objects }: LoopDeps): Reconciler<string, string, string> => ({
+  name: 'resolve-completing',
+  list: () => abandonedCompletions(store),
+  nameOf: (uploadId) => uploadId,
+  // Looking and deciding are one with the act, under the upload's lease.
+  observe: (uploadId) => Promise.resolve(uploadId),
+  decide: (uploadId) => uploadId,
+  act: async (uploadId) => {
+    await resolveCompleting(store, objects, uploadId);
+    return false;
+  },
+});

@@ -2,7 +2,8 @@ import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/plat
 
 /**
  * One thing that the reconciler keeps true. Level-triggered: each run looks at the world and mends what
- * differs, so running twice or missing a run does no harm.
+ * differs, so running twice or missing a run does no harm. Where each thing is looked at by itself it is made of a
+ * `Reconciler`; where one guarded statement of the record lists, decides and acts, of that.
  */
 export interface ReconcileLoop {
   name: string;
@@ -19,12 +20,53 @@ export interface ReconcileLoop {
 export interface Reconciler<Key, Seen, Decision> {
   name: string;
   /** Those that may need something done. */
-  list(): Promise<readonly Key[]>;
-  observe(key: Key): Promise<Seen>;
+  list: () => Promise<readonly Key[]>;
+  /** What a log calls it. */
+  nameOf: (key: Key) => string;
+  observe: (key: Key) => Promise<Seen>;
   /** Pure. Null when all is as it should be. */
-  decide(seen: Seen, now: Date): Decision | null;
+  decide: (seen: Seen, now: Date) => Decision | null;
   /** @returns whether it has to be looked at again at once */
-  act(decision: Decision, seen: Seen): Promise<boolean>;
+  act: (decision: Decision, seen: Seen) => Promise<boolean>;
+}
+
+/** One look at one of them. @returns whether it has to be looked at again at once, or null when nothing had to be done */
+export async function reconcile<Key, Seen, Decision>(
+  { observe, decide, act }: Reconciler<Key, Seen, Decision>,
+  key: Key,
+  now: () => Date,
+): Promise<boolean | null> {
+  const seen = await observe(key);
+  const decision = decide(seen, now());
+  return decision === null ? null : await act(decision, seen);
+}
+
+/**
+ * A loop that looks at all that a reconciler lists, some at once. One that fails does not keep the others waiting: it is
+ * logged, and looked at again by the next run.
+ */
+export function reconcileAll<Key, Seen, Decision>(
+  reconciler: Reconciler<Key, Seen, Decision>,
+  options: { everyMs: number; atOnce?: number; clock: Clock; logger: Logger },
+): ReconcileLoop {
+  const { everyMs, atOnce = 1, clock, logger } = options;
+  const { name } = reconciler;
+  const run = async (signal: AbortSignal): Promise<number> => {
+    const due = [...(await reconciler.list())];
+    let mended = 0;
+    const work = async (): Promise<void> => {
+      for (let key = due.shift(); key !== undefined && !signal.aborted; key = due.shift()) {
+        try {
+          if ((await reconcile(reconciler, key, () => clock.now())) !== null) mended += 1;
+        } catch (error) {
+          logger.error({ err: error, loop: name, key: reconciler.nameOf(key) }, 'not reconciled');
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, work));
+    return mended;
+  };
+  return { name, everyMs, run };
 }
 
 /** Repeats a reconcile loop in its own time and measures it: last success, duration and corrections. */
