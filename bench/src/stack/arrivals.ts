@@ -77,8 +77,12 @@ export async function followBare(broker: string, topic: string): Promise<Arrival
   const { add, count, take } = collect();
   await consumer.connect();
   await consumer.subscribe({ topics: [topic], fromBeginning: true });
+  const seen = new Set<string>();
   await consumer.run({
-    eachMessage: ({ message }) => {
+    eachMessage: ({ partition, message }) => {
+      const id = `${partition} ${message.offset}`;
+      if (seen.has(id)) return Promise.resolve();
+      seen.add(id);
       add({ videoId: message.key?.toString() ?? '', at: nowMs(), sentAt: Number(message.timestamp) });
       return Promise.resolve();
     },

@@ -15,6 +15,8 @@ export interface BenchStack {
   service: Stack;
   /** Who uses it, signed up at the first call. */
   customer(): Promise<BenchCustomer>;
+  /** Videos of that customer that play. */
+  clips: string[];
   connectionString: string;
   /** Where each process's log is, by its name. */
   logOf(name: string): string;
@@ -44,7 +46,7 @@ export async function openBenchStack(signal: AbortSignal, env: NodeJS.ProcessEnv
     const service = await attachStack(readyFile, dataDir, signal);
     let customer: Promise<BenchCustomer> | undefined;
     return {
-      ...{ running, service },
+      ...{ running, service, clips: [] },
       customer: () => (customer ??= signUpWithKey(service, signal)),
       connectionString: running.servers.postgres.connectionString,
       logOf: (name) => join(dataDir, 'logs', `${name}.log`),

@@ -24,7 +24,7 @@ export async function watchCpu(pids: Readonly<Record<string, number>>): Promise<
       name,
       (100 * (used - (before.get(name) ?? 0))) / seconds,
     ]);
-    const waited = (100 * ((await secondsOfWaiting()) - waitedBefore)) / seconds;
+    const waited = Math.min(100, (100 * ((await secondsOfWaiting()) - waitedBefore)) / seconds);
     const list = shares.sort(([, a], [, b]) => b - a).map(([name, share]) => `${name} ${share.toFixed(0)} %`);
     return `${list.join(', ')}; something waited for one ${waited.toFixed(0)} % of the time`;
   };

@@ -1,6 +1,3 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { createKafkaBus } from '@millrace/bus/kafka';
 import { silentLogger } from '@millrace/platform';
 import { waitFor } from '@millrace/testing';
@@ -10,6 +7,7 @@ import { type BenchStack } from './bench-stack.ts';
 import { watchCpu } from './cpu-shares.ts';
 import { cloneReadyVideo } from './clone-video.ts';
 import { clipsOf } from './clips.ts';
+import { startHelper } from './helper-process.ts';
 
 /** Milliseconds of each change, from its commit (or the call of the bare producer's send). */
 interface Journey {
@@ -50,9 +48,7 @@ export async function* measureChanges(
     connection: { brokers: [kafka.address], clientId: 'bench' },
     logger: silentLogger,
   });
-  const load = fork(fileURLToPath(new URL('../changes-load.ts', import.meta.url)), {
-    execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-  });
+  const load = startHelper('changes-load.ts');
   const open: Arrivals[] = [];
   const opened = async (arrivals: Promise<Arrivals>): Promise<Arrivals> => {
     open.push(await arrivals);
@@ -73,8 +69,8 @@ export async function* measureChanges(
     const bare = await opened(followBare(kafka.address, bareTopic));
     const run = async (how: ChangesOrder['how'], seconds: number): Promise<Change[]> => {
       options.signal.throwIfAborted();
-      load.send({ ...order, how, seconds });
-      const [made] = (await once(load, 'message', { signal: options.signal })) as [Change[]];
+      load.tell({ ...order, how, seconds });
+      const made = (await load.hear(options.signal)) as Change[];
       const arrivals = how === 'bare' ? [bare] : [state, events];
       await waitFor(() => arrivals.every((each) => each.count() >= made.length), {
         ...{ timeoutMs: patienceMs, what: 'the last change to arrive' },
@@ -91,7 +87,7 @@ export async function* measureChanges(
       if (round > 0) yield { ...ours, bare: bareJourney };
     }
   } finally {
-    load.disconnect();
+    await load.stop();
     await Promise.all(open.map((each) => each.close()));
     await bus.close();
   }

@@ -42,7 +42,6 @@ interface Viewed {
 const shareHeld = 0.5;
 /** A state that takes longer has been lost. */
 const lostMs = 60_000;
-const probes = new Agent({ pipelining: 1 });
 
 /** Holds videos one after the other, several at a time, while viewers watch them and others, and the API is used. */
 export async function measureHolds(stack: BenchStack, options: HoldsOptions): Promise<HoldsReport> {
@@ -52,6 +51,7 @@ export async function measureHolds(stack: BenchStack, options: HoldsOptions): Pr
   const { admin, adminToken } = stack.running.ready();
   const team = createClient({ baseUrl: admin, bearer: adminToken });
   const load = await startLoadOf(stack, options, { customer, videos });
+  const probes = new Agent({ pipelining: 1 });
   const report: HoldsReport = { toRefusal: [], toPlaying: [], load: {}, cpu: '' };
   try {
     await pause(options.warmUpMs, undefined, options);
@@ -60,7 +60,7 @@ export async function measureHolds(stack: BenchStack, options: HoldsOptions): Pr
     const startedAt = nowMs();
     let next = 0;
     const work = async (video: Viewed): Promise<void> => {
-      const probe = prober(video, customer.domain);
+      const probe = prober(probes, video, customer.domain);
       while (next < options.holds) {
         const dueAt = startedAt + (1_000 * next++) / options.holdsPerSecond;
         await pause(Math.max(0, dueAt - nowMs()), undefined, options);
@@ -76,6 +76,7 @@ export async function measureHolds(stack: BenchStack, options: HoldsOptions): Pr
     return report;
   } finally {
     await load.stop();
+    await probes.close();
   }
 }
 
@@ -88,6 +89,7 @@ type Answer = 'plays' | 'video_unavailable';
 
 /** Asks the CDN again and again, from now on; resolves with how many milliseconds it took to say what is wanted. */
 function prober(
+  probes: Agent,
   { playlistUrl }: Viewed,
   domain: string,
 ): (isWanted: (answer: Answer) => boolean) => Promise<number> {

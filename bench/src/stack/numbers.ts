@@ -4,7 +4,9 @@ export function percentile(values: Iterable<number>, share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }
 
-export const median = (values: Iterable<number>): number => percentile(values, 0.5);
+/** The upper one of the middle two when there are as many above as below. */
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 /** Milliseconds as p50, p99 and the worst. */
 export const spread = (ms: readonly number[]): string =>

@@ -1,8 +1,6 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { type PacedOrder, type PacedReport } from '../paced-load.ts';
+import { startHelper } from './helper-process.ts';
 
 export interface PacedLoad {
   /** Resolves when all that is asked for has been answered before; what came until now is no part of a report. */
@@ -16,25 +14,22 @@ const pollMs = 50;
 
 /** Starts a load that goes on until it is stopped. */
 export function startLoad(order: PacedOrder): PacedLoad {
-  const child = fork(fileURLToPath(new URL('../paced-load.ts', import.meta.url)), { execArgv: [] });
-  child.send(order);
+  const helper = startHelper('paced-load.ts');
+  helper.tell(order);
   const report = async (): Promise<PacedReport> => {
-    child.send('report');
-    const [came] = (await once(child, 'message')) as [PacedReport];
-    return came;
+    helper.tell('report');
+    return (await helper.hear()) as PacedReport;
   };
   return {
     report,
     underWay: async () => {
       const silent = new Set(Object.keys(order));
-      do for (const name of Object.keys(await report())) silent.delete(name);
-      while (silent.size > 0 && (await pause(pollMs, true)));
+      while (silent.size > 0) {
+        await pause(pollMs);
+        for (const name of Object.keys(await report())) silent.delete(name);
+      }
     },
-    stop: async () => {
-      const ended = once(child, 'exit');
-      child.disconnect();
-      await ended;
-    },
+    stop: () => helper.stop(),
   };
 }
 
