@@ -81,14 +81,15 @@ export async function unknownUploads(
 }
 
 /**
- * Removes rows past their retention: idempotency results 24 hours, expired sessions, keys revoked 30 days ago, rate
- * windows that are over. Returns how many went.
+ * Removes rows past their retention: idempotency results 24 hours, expired sessions, keys revoked 30 days ago, phone
+ * challenges 30 days, rate windows that are over. Returns how many went.
  */
 export async function expireRows(db: Queryable): Promise<number> {
   const statements = [
     `delete from idempotency where created_at < clock_timestamp() - interval '24 hours'`,
     `delete from sessions where expires_at < clock_timestamp()`,
     `delete from api_keys where revoked_at < clock_timestamp() - interval '30 days'`,
+    `delete from phone_challenges where created_at < clock_timestamp() - interval '30 days'`,
     `delete from rate_windows where starts_at < clock_timestamp() - interval '10 minutes'`,
   ];
   let removed = 0;

@@ -34,6 +34,7 @@ export interface RateLimit {
 export function createRateLimit({ config, store, clock, logger, metrics }: ApiDeps): RateLimit {
   const limits = limitsOf(config);
   const refused = metrics.counter('millrace_rate_limited_total', 'Requests over a limit.', ['bucket']);
+  for (const { bucket } of limits) refused.inc({ bucket }, 0);
   const uncounted = metrics.counter('millrace_rate_uncounted_total', 'Requests that could not be counted.');
   const windows = createRateWindows(store, (passed, error) => {
     uncounted.inc({}, passed);
