@@ -173,6 +173,26 @@ export const alertCases: Record<string, AlertCase> = {
     '5x19 30 5x9',
   ]),
   MillraceStateUnreadable: of(on('millrace_cdn_state_unreadable_total'), '0x10 1x20', ['0x30']),
+  MillraceHoldNotEverywhere: {
+    fires: {
+      series: { [on('millrace_holds_spreading_oldest_seconds')]: '0 60 120x20', [leading('a')]: '1x30' },
+      at: '15m',
+    },
+    silent: [
+      {
+        series: { [on('millrace_holds_spreading_oldest_seconds')]: '5x30', [leading('a')]: '1x30' },
+        at: '15m',
+      },
+      // What one showed last who leads no longer.
+      {
+        series: {
+          ...{ [on('millrace_holds_spreading_oldest_seconds')]: '120x30', [leading('a')]: '0x30' },
+          [leading('b')]: '1x30',
+        },
+        at: '15m',
+      },
+    ],
+  },
   MillracePlaybackRefusals: {
     fires: { series: { [cdn(200)]: '0+300x40', [cdn(403, 'token_invalid')]: '0+100x40' }, at: '30m' },
     silent: [

@@ -25,14 +25,14 @@ export interface DashboardQuery {
   labels: string[];
 }
 
-/** Every query of every dashboard; rates over a minute. */
+/** Every query of every dashboard; rates over a time that a whole test fits into. */
 export const dashboardQueries = (): DashboardQuery[] =>
   readdirSync(dashboards).flatMap((file) => {
     const { title, panels } = dashboard.parse(JSON.parse(readFileSync(join(dashboards, file), 'utf8')));
     return panels.flatMap((panel) =>
       panel.targets.map(({ expr, legendFormat }) => ({
         where: `${title}: ${panel.title}`,
-        expr: expr.replaceAll('$__rate_interval', '1m'),
+        expr: expr.replaceAll('$__rate_interval', '15m'),
         labels: [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label),
       })),
     );
