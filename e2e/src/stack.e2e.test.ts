@@ -107,6 +107,45 @@ describeWith(missingForKafka() ?? missingForS3(), 'npm run stack', () => {
   );
 
   it(
+    'counts what each service does, how it ends and how long it takes, and shows what waits on the bus',
+    async () => {
+      const { ops } = await stack.processes();
+      const metrics = async (name: string): Promise<string> =>
+        (await fetch(`${ops[name] ?? ''}/metrics`)).text();
+      // One of the two encoders made the videos so far, or both did.
+      const encoders = async (): Promise<string> =>
+        (await metrics('encoder-1')) + (await metrics('encoder-2'));
+      const of = async (service: string): Promise<string> =>
+        service === 'encoder' ? encoders() : metrics(service);
+      const complete = 'route="/v1/projects/{projectId}/uploads/{uploadId}/complete"';
+      const expected: [string, RegExp][] = [
+        ['api', new RegExp(`requests_total{${complete},.*status="200".*} [1-9]`)],
+        ['api', new RegExp(`request_duration_seconds_count{.*${complete}.*} [1-9]`)],
+        ['cdn', /^millrace_cdn_requests_total{.*status="200".*} [1-9]/m],
+        ['cdn', /^millrace_cdn_request_duration_seconds_count{.*} [1-9]/m],
+        ['encoder', /^millrace_encode_tasks_total{kind="assemble",result="done".*} [1-9]/m],
+        ['encoder', /^millrace_encode_task_seconds_count{.*kind="assemble".*} [1-9]/m],
+        ['encoder', /^millrace_bus_lag_messages{topic="millrace.encode.tasks".*} \d/m],
+        ['webhooks', /^millrace_webhook_attempts_total{outcome="delivered".*} [1-9]/m],
+        ['webhooks', /^millrace_webhook_attempts_total{outcome="failed".*} 0/m],
+        ['webhooks', /^millrace_webhook_attempt_seconds_count{.*} [1-9]/m],
+        ['webhooks', /^millrace_bus_lag_messages{topic="millrace.video.events".*} \d/m],
+        ['reconciler', /^millrace_loop_failures_total{loop="outbox-relay".*} \d/m],
+        ['reconciler', /^millrace_outbox_delay_seconds_count{.*} [1-9]/m],
+        ['reconciler', /^millrace_reconcile_duration_seconds_count{.*loop="reap-encode-leases".*} [1-9]/m],
+        ['reconciler', /^millrace_bus_lag_messages{topic="millrace.playback.usage".*} \d/m],
+        ['cdn', /^millrace_bus_lag_messages{topic="millrace.playback.state".*} \d/m],
+      ];
+      for (const [service, pattern] of expected) {
+        const what = `${service} to show ${String(pattern)}`;
+        // The lag is looked at every 15 s.
+        await waitFor(async () => pattern.test(await of(service)), { timeoutMs: patienceMs / 3, what });
+      }
+    },
+    patienceMs,
+  );
+
+  it(
     'starts a service again that was killed, and goes on',
     async () => {
       const before = await stack.processes();
