@@ -4,6 +4,7 @@ import { listText, processSettings } from '@millrace/platform';
 import { databaseSettings } from '@millrace/store';
 import { z } from 'zod';
 import { kubernetesSettings } from './kubernetes/settings.ts';
+import { checkProbeSettings, probeSettings } from './probe/settings.ts';
 
 /** The reconciler's settings. */
 export const reconcilerConfig = z.object({
@@ -23,6 +24,8 @@ export const reconcilerProcessConfig = reconcilerConfig
     ...kafkaSettings,
     ...s3Settings,
     ...kubernetesSettings,
+    ...probeSettings,
   })
+  .superRefine(checkProbeSettings)
   .superRefine(checkKafkaSettings)
   .superRefine(checkS3Settings);

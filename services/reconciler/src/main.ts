@@ -4,6 +4,8 @@ import { loadConfig, runService } from '@millrace/platform';
 import { directUrl, openDatabase } from '@millrace/store';
 import { reconcilerProcessConfig } from './config.ts';
 import { openKubernetes } from './kubernetes/open.ts';
+import { probeLoop } from './probe/probe.ts';
+import { probeOf } from './probe/settings.ts';
 import { createReconciler } from './service.ts';
 
 process.exitCode = await runService({
@@ -14,7 +16,9 @@ process.exitCode = await runService({
     const bus = parts.own(openBus(config, parts));
     const objects = parts.own(openObjects(config, parts));
     const kubernetes = openKubernetes(config, parts);
+    const probe = probeOf(config);
+    const chores = probe === null ? [] : [probeLoop(probe, parts)];
     const connectionString = directUrl(config);
-    return createReconciler({ ...parts, config, store, bus, objects, connectionString, kubernetes });
+    return createReconciler({ ...parts, config, store, bus, objects, connectionString, kubernetes, chores });
   },
 });
