@@ -112,6 +112,15 @@ describe('an upload', () => {
     expect(world.clock.now()).toBeLessThan(310_000);
   });
 
+  it('that is ready just too late is not in time', async () => {
+    const instead = ({ method, path, atMs }: Seen): Reply | undefined => {
+      if (method !== 'GET' || !/\/videos\/\w+$/.test(path)) return undefined;
+      const isReady = atMs > 300_100;
+      return { body: { status: isReady ? 'ready' : 'processing', durationSeconds: isReady ? 10 : null } };
+    };
+    expect((await run(upload, { instead })).crossed).toEqual(['completed', 'ready_in_time']);
+  });
+
   it('that fails is not in time', async () => {
     const failed = { body: { id: 'vid_1', status: 'failed', durationSeconds: null } };
     const made = await run(upload, { instead: when(/GET \S+\/videos\//, failed) });
@@ -184,6 +193,9 @@ describe('a viewer', () => {
     expect(samples.get('token_renewals')).toHaveLength(2);
     const tokens = new Set(segmentsOf(seen, /q1/).map(({ path }) => /token=(\w+)/.exec(path)?.[1]));
     expect(tokens.size).toBe(3);
+    const asked = seen.filter(({ path }) => path.endsWith('/playback-tokens')).map(({ atMs }) => atMs);
+    expect(asked[1]).toBeGreaterThanOrEqual(50_000);
+    expect(asked[1]).toBeLessThan(57_000);
   });
 
   it('is refused when it does not renew in time', async () => {
@@ -216,6 +228,14 @@ describe('a viewer', () => {
   });
   const slow = ({ path }: Seen, tookMs: number): Reply | undefined =>
     path.includes('seg-') ? { tookMs } : undefined;
+
+  it('stalls once when one segment is late', async () => {
+    const late = when(/q1\/seg-3/, { tookMs: 50_000 });
+    const { samples } = await run(viewer, { instead: late }, { ...never, WATCH_SECONDS: '90' });
+    expect(samples.get('stall')).toHaveLength(1);
+    // 18 s were loaded when it was asked for.
+    expect(Math.round((samples.get('stall')?.[0] ?? 0) / 1_000)).toBe(32);
+  });
 
   it('does not call the wait after a seek a stall', async () => {
     const behaviour = { instead: (seen: Seen) => slow(seen, 6_500) };
@@ -305,6 +325,12 @@ describe('a storm', () => {
     ['never tried', 1e9, ['webhook_in_time', 'webhook_delivered']],
   ])('is judged when its events are %s', async (_, attemptMs, expected) => {
     expect((await run(storm, { attemptMs })).crossed.sort()).toEqual([...expected].sort());
+  });
+
+  it('reads no more of the log than it has to', async () => {
+    const { seen } = await run({ ...storm, iterations: 2 });
+    // Ten of its own, four a page: in one look while they wait and in one when they are over.
+    expect(seen.filter(({ path }) => path.includes('/deliveries'))).toHaveLength(2 * 2 * 3);
   });
 
   it('counts a delivery that took two tries, or failed, as none at the first', async () => {
