@@ -12,7 +12,7 @@ export interface PrometheusOptions {
 }
 
 /** A series with its value now. */
-export type Sample = z.output<typeof sample>;
+type Sample = z.output<typeof sample>;
 
 export interface Prometheus {
   /** @throws Error with Prometheus's words for a query that it does not understand */
