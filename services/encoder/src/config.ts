@@ -40,6 +40,12 @@ export const encoderConfig = z.object({
   ENCODER_SCRATCH_DIR: z.string().min(1).default(path.join(tmpdir(), 'millrace-encoder')),
   /** All attempts together. */
   ENCODER_SCRATCH_BYTES: bytes.default(64 * 1024 * mebibyte),
+  /** With less than that free on its scratch's disk an encoder takes no work, and says that it is not ready. */
+  ENCODER_SCRATCH_SPARE_BYTES: z.coerce
+    .number()
+    .int()
+    .nonnegative()
+    .default(32 * mebibyte),
   /** Resident memory of one ffmpeg. The default: of three quarters of the memory a share for each slot. */
   ENCODER_MEMORY_BYTES: bytes.default(
     Math.max(512 * mebibyte, Math.floor((0.75 * memoryBytes) / defaultSlots)),

@@ -594,6 +594,22 @@ describe('encoders', () => {
     expect(await metrics.render()).toContain(`${counted('handled')} 1`);
   });
 
+  it('leave the work to others, and say that they are not ready, without room on their scratch', async () => {
+    const full = await startEncoder({
+      ...{ ENCODER_SCRATCH_SPARE_BYTES: String(Number.MAX_SAFE_INTEGER), ENCODER_WORKER: 'full' },
+    });
+    await waitFor(() => full.health().checks['scratch'] === 'no room');
+    expect(full.health()).toMatchObject({ healthy: true, ready: false });
+    const videoId = await upload(await short());
+    await startEncoder({ ENCODER_WORKER: 'roomy' });
+    expect((await settled(videoId)).status).toBe('ready');
+    const { rows } = await db.query<{ worker: string }>(
+      'select distinct worker from encode_tasks where video_id = $1',
+      [videoId],
+    );
+    expect(rows).toEqual([{ worker: 'roomy' }]);
+  });
+
   it('take a permit for a look, and give it back only when the record cannot be asked', async () => {
     let failures = 1;
     const store: Database = {

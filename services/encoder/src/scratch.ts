@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, statfs } from 'node:fs/promises';
 import path from 'node:path';
 
 interface ScratchFolder {
@@ -10,6 +10,8 @@ interface ScratchFolder {
 export interface Scratch {
   /** A new, empty folder for one attempt. */
   open(): Promise<ScratchFolder>;
+  /** Whether the disk has as many bytes free as an attempt should find. */
+  hasRoom(): Promise<boolean>;
 }
 
 /** Folders that this process uses now, by name. */
@@ -19,8 +21,10 @@ const ownName = /^attempt-(\d+)-/;
 /**
  * Where attempts write. What a killed encoder left there is removed first, and nothing of a living one: its
  * folders name its process.
+ *
+ * @param spareBytes what must be free for `hasRoom`
  */
-export async function openScratch(base: string): Promise<Scratch> {
+export async function openScratch(base: string, spareBytes: number): Promise<Scratch> {
   await mkdir(base, { recursive: true, mode: 0o700 });
   for (const name of await readdir(base)) {
     const pid = ownName.exec(name)?.[1];
@@ -28,6 +32,10 @@ export async function openScratch(base: string): Promise<Scratch> {
     await rm(path.join(base, name), { recursive: true, force: true });
   }
   return {
+    hasRoom: async () => {
+      const { bavail, bsize } = await statfs(base);
+      return bavail * bsize >= spareBytes;
+    },
     open: async () => {
       const folder = await mkdtemp(path.join(base, `attempt-${process.pid}-`));
       inUse.add(path.basename(folder));

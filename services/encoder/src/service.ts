@@ -47,6 +47,7 @@ export function createEncoder(deps: EncoderDeps): Service {
   let subscription: Subscription | undefined;
   let idle: LoopSupervisor | undefined;
   let stopping = false;
+  let hasRoom = true;
 
   const open = async (): Promise<Slots> => {
     const tools = {
@@ -54,10 +55,17 @@ export function createEncoder(deps: EncoderDeps): Service {
       process: deps.process ?? createFfmpegProcess(),
       probe: deps.probe ?? createFfprobe(),
       reader,
-      scratch: await openScratch(config.ENCODER_SCRATCH_DIR),
+      scratch: await openScratch(config.ENCODER_SCRATCH_DIR, config.ENCODER_SCRATCH_SPARE_BYTES),
+    };
+    const mayClaim = async (): Promise<boolean> => {
+      const had = hasRoom;
+      hasRoom = await tools.scratch.hasRoom();
+      if (had && !hasRoom) logger.warn({}, 'no room on the scratch: work is left to others');
+      if (!had && hasRoom) logger.info({}, 'room on the scratch again');
+      return hasRoom;
     };
     await reader.listen();
-    return new Slots({ ...deps, work: (task, signal) => attempt(tools, task, signal) });
+    return new Slots({ ...deps, mayClaim, work: (task, signal) => attempt(tools, task, signal) });
   };
 
   return {
@@ -84,7 +92,7 @@ export function createEncoder(deps: EncoderDeps): Service {
       await reader.close();
     },
     health: () => {
-      const checks = idle?.checks() ?? {};
+      const checks = { ...idle?.checks(), scratch: hasRoom ? 'ok' : 'no room' };
       return {
         healthy: true,
         ready: idle !== undefined && !stopping && Object.values(checks).every((check) => check === 'ok'),

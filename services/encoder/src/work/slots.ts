@@ -12,6 +12,11 @@ export interface SlotsDeps {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  /**
+   * Asked before each claim. One that can only fail its tasks must leave them to others: being quick at that, it would
+   * take most of them.
+   */
+  mayClaim: () => Promise<boolean>;
   work: (task: ClaimedTask, signal: AbortSignal) => Promise<AttemptResult>;
 }
 
@@ -50,14 +55,14 @@ export class Slots {
   }
 
   /**
-   * Claims one task if a slot is free, and begins it. False when there was no slot or nothing to claim.
+   * Claims one task if a slot is free, and begins it. False when there was no slot, or nothing to claim, or it may not.
    * @throws when the record cannot be reached
    */
   async look(): Promise<boolean> {
     if (this.free < 1) return false;
     this.#claiming += 1;
     try {
-      const task = await this.#claim();
+      const task = (await this.#deps.mayClaim()) ? await this.#claim() : null;
       if (task === null) return false;
       this.#begin(task);
       return true;
