@@ -29,15 +29,33 @@ async function driftedAccounts(db: Queryable): Promise<string[]> {
 }
 
 /**
- * Recomputes every account's stored and upload seconds from the record and puts right what differs. Nothing should:
- * each drift is a fault to be looked into.
+ * Recomputes every account's stored and upload seconds from the record and puts right what differs: seconds that a
+ * video holds though it is deleted or failed, and sums that are not what reservations say. Nothing should: each drift
+ * is a fault to be looked into.
  */
 export async function correctUsageDrift(db: Database): Promise<UsageDrift[]> {
+  await releaseStrays(db);
   const drifts: UsageDrift[] = [];
   for (const accountId of await driftedAccounts(db)) {
     drifts.push(...(await db.transaction((tx) => correct(tx, accountId))));
   }
   return drifts;
+}
+
+/**
+ * Ends reservations that outlived their video; what they were in sums is found and told as the sums' drift. The videos
+ * are locked: one that is tried again reserves anew.
+ */
+async function releaseStrays(db: Queryable): Promise<void> {
+  await db.query(
+    `update usage_reservations set released_at = clock_timestamp()
+     where kind = 'stored' and released_at is null and video_id in (
+       select v.id from videos v join usage_reservations r on r.video_id = v.id
+       where r.kind = 'stored' and r.released_at is null and (v.deleted_at is not null or v.status = 'failed')
+       for update of v skip locked)`,
+    [],
+    'usage-release-strays',
+  );
 }
 
 async function correct(tx: Transaction, accountId: string): Promise<UsageDrift[]> {

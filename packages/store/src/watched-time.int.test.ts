@@ -195,5 +195,15 @@ describe('drift of usage', () => {
       { accountId, kind: 'upload', wasMs: 7, isMs: 1_000 },
     ]);
     expect(await correctUsageDrift(db)).toEqual([]);
+    // A video that is deleted or failed holds nothing, whatever its reservation says.
+    await db.query(`update videos set deleted_at = now(), deleted_by = 'team' where id = $1`, [
+      `vid_now_${accountId}`,
+    ]);
+    await db.query(
+      `update videos set status = 'failed', failure_code = 'invalid_file', failure_message = 'M' where id = $1`,
+      [`vid_before_${accountId}`],
+    );
+    expect(await correctUsageDrift(db)).toEqual([{ accountId, kind: 'stored', wasMs: 2_000, isMs: 0 }]);
+    expect(await correctUsageDrift(db)).toEqual([]);
   });
 });
