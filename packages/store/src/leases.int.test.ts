@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase } from '@millrace/testing';
+import { createTestDatabase, seedAccount, seedProcessingVideo } from '@millrace/testing';
 import { silentLogger } from '@millrace/platform';
 import { createDatabase, type Database } from './db.ts';
-import { acquireLease, releaseLease } from './leases.ts';
+import { createHoldCommands } from './holds.ts';
+import { acquireLease, assertEpoch, LeaseLostError, releaseLease } from './leases.ts';
 
 describe('leases', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -47,5 +48,22 @@ describe('leases', () => {
     expect(await acquire('d', 'two')).toBeNull();
     await releaseLease(db, { name: 'd', holder: 'one' });
     expect(await acquire('d', 'two')).toBe(2);
+  });
+
+  it('keeps what a former holder decided from being committed', async () => {
+    const account = await seedAccount(db);
+    const hold = { source: 'kubernetes', reference: 'default/h', reason: null, legal: false } as const;
+    await acquire('e', 'one');
+    const guarded = createHoldCommands(db, (tx) => assertEpoch(tx, { lease: 'e', epoch: 1 }));
+    const [first, second] = [await seedProcessingVideo(db, account), await seedProcessingVideo(db, account)];
+    await guarded.place({ ...hold, videoId: first }, 'one');
+    await expire('e');
+    await acquire('e', 'two');
+    await expect(guarded.place({ ...hold, videoId: second }, 'one')).rejects.toThrow(LeaseLostError);
+    await expect(guarded.lift({ ...hold, videoId: first }, 'one')).rejects.toThrow(LeaseLostError);
+    const { rows } = await db.query('select video_id from video_holds where lifted_at is null');
+    expect(rows).toEqual([{ video_id: first }]);
+    const { rows: audited } = await db.query('select action from audit');
+    expect(audited).toEqual([{ action: 'video.hold' }]);
   });
 });
