@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe } from '@jest/globals';
+import { deadLetterTests } from './conformance/dead-letters.ts';
 import { deliveryTests } from './conformance/delivery.ts';
 import { groupTests } from './conformance/groups.ts';
 import { type ConformanceWorld, WorldBench } from './conformance/harness.ts';
@@ -19,6 +20,7 @@ export function busConformance(name: string, makeWorld: () => Promise<Conformanc
     afterAll(() => bench.stop());
     describe('publishing', () => publishingTests(bench));
     describe('delivery', () => deliveryTests(bench));
+    describe('dead letters', () => deadLetterTests(bench));
     describe('groups', () => groupTests(bench));
   });
 }

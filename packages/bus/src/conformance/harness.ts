@@ -3,7 +3,7 @@ import { type Bus, type BusMessage, type Delivery, type OutgoingMessage } from '
 
 /** What an adapter brings to the conformance suite. */
 export interface ConformanceWorld {
-  /** Creates a topic that nobody else uses, and returns its name. */
+  /** Creates a topic that nobody else uses and its dead twin, and returns its name. */
   createTopic(partitions: number): Promise<string>;
   /** A bus as a process of its own would have it. `kill` cuts it off without a goodbye: a crash, to the others. */
   member(): Promise<{ bus: Bus; kill(): Promise<void> }>;

@@ -20,7 +20,8 @@ async function kafkaWorld(): Promise<ConformanceWorld> {
     createTopic: async (partitions) => {
       topics += 1;
       const name = `conformance.${topics}`;
-      await admin.ensureTopics({ [name]: { ...topicSettings, partitions } });
+      const settings = { ...topicSettings, partitions };
+      await admin.ensureTopics({ [name]: settings, [`${name}.dead`]: settings });
       return name;
     },
     member: async () => {

@@ -15,7 +15,7 @@ function memoryWorld(): ConformanceWorld {
   return {
     createTopic: (partitions) => {
       topics += 1;
-      log.createTopic(`conformance.${topics}`, partitions);
+      for (const twin of ['', '.dead']) log.createTopic(`conformance.${topics}${twin}`, partitions);
       return Promise.resolve(`conformance.${topics}`);
     },
     member: () => {

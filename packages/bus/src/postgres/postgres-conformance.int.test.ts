@@ -17,8 +17,9 @@ async function postgresWorld(): Promise<ConformanceWorld> {
   return {
     createTopic: async (partitions) => {
       topics += 1;
-      await admin.ensureTopics({ [`conformance.${topics}`]: partitions });
-      return `conformance.${topics}`;
+      const name = `conformance.${topics}`;
+      await admin.ensureTopics({ [name]: partitions, [`${name}.dead`]: partitions });
+      return name;
     },
     member: async () => {
       const proxy = await createCuttableProxy(database.connectionString);
