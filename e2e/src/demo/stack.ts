@@ -41,10 +41,11 @@ const commandTimeoutMs = 60_000;
 const pollMs = 100;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-const commandLine =
-  (dataDir: string, signal: AbortSignal) =>
+/** The operator's command line on a data folder. @param release whose; ours unless told */
+export const commandLine =
+  (dataDir: string, signal: AbortSignal, release = root) =>
   async (...args: string[]): Promise<unknown> => {
-    const cli = join(root, 'embedded/src/cli/main.ts');
+    const cli = join(release, 'embedded/src/cli/main.ts');
     const command = [cli, '--data', dataDir, ...args, '--json'];
     const { stdout } = await promisify(execFile)(process.execPath, command, {
       signal,
@@ -66,8 +67,11 @@ export async function startStack(options: {
   /** On Kafka and S3, each service a process of its own, instead of the embedded one. */
   distributed?: boolean;
   env?: NodeJS.ProcessEnv;
+  /** Folder of another release's sources, which is started instead of ours. */
+  release?: string;
   signal: AbortSignal;
 }): Promise<StartedStack> {
+  const release = options.release ?? root;
   const folder = await mkdtemp(join(tmpdir(), 'millrace-demo-'));
   const dataDir = options.dataDir ?? join(folder, 'data');
   const readyPath = join(folder, 'ready.json');
@@ -75,8 +79,8 @@ export async function startStack(options: {
   const where = ['--data', dataDir, '--ready-file', readyPath];
   const [main, ...flags] =
     options.distributed === true
-      ? [join(root, 'dev/stack/main.ts'), ...where, '--encoders', '2']
-      : [join(root, 'embedded/src/main.ts'), ...where, '--dev'];
+      ? [join(release, 'dev/stack/main.ts'), ...where, '--encoders', '2']
+      : [join(release, 'embedded/src/main.ts'), ...where, '--dev'];
   // A group of its own: a terminal's Ctrl-C must not end the service before the demo has tidied up. It follows
   // when this process is killed.
   const service = spawn(process.execPath, ['--import', followParent, main, ...flags], {
@@ -103,6 +107,7 @@ export async function startStack(options: {
     });
     return {
       ...(await attachStack(readyPath, dataDir, options.signal)),
+      millrace: commandLine(dataDir, options.signal, release),
       stop,
       lastWords: () => (isOver(service) ? lastWords() : null),
       kill: (whole) => kill(service, whole),
