@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts } from '../free-ports.ts';
 import { serverFolder, serverProcess, type ServerProcess } from '../server-process.ts';
 import { type CertificateOwner, kubeconfigOf, makeCertificates } from './certificates.ts';
-import { kubernetesClients, missingForClients } from './clients.ts';
+import { type KubernetesClients, kubernetesClients, missingForClients } from './clients.ts';
 import { apiServerArgs, controllerManagerArgs, etcdArgs, kwokArgs, schedulerArgs } from './flags.ts';
 import { fakeNodes } from './nodes.ts';
 import { controlPlanePrograms, missingForControlPlane } from './programs.ts';
@@ -28,7 +28,10 @@ export interface ControlPlane {
   readonly server: string;
   /** Path of a kubeconfig that may do everything. */
   readonly kubeconfig: string;
-  /** Paths of the programs; give them `kubeconfig` by `--kubeconfig` or `KUBECONFIG`. */
+  /**
+   * Paths of the programs; give them `kubeconfig` by `--kubeconfig` or `KUBECONFIG`. What they keep for later they keep
+   * beside the cluster, not in the home folder: another cluster may have its port by then.
+   */
   readonly kubectl: string;
   readonly helm: string;
   /** Ends the API server as a power cut would; etcd keeps what it knew. */
@@ -54,7 +57,7 @@ export const missingForKubernetes = (): string | null => missingForControlPlane(
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { controllers = true, nodes = 0 } = options;
-  const [programs, clients] = [await controlPlanePrograms(), await kubernetesClients()];
+  const programs = await controlPlanePrograms();
   const { dataDir, remove } = await serverFolder(undefined, 'millrace-kubernetes-');
   const running: ServerProcess[] = [];
   const stop = async (): Promise<void> => {
@@ -65,6 +68,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const [etcdPort = 0, peerPort = 0, apiPort = 0, managerPort = 0, schedulerPort = 0, kwokPort = 0] =
       await freePorts(6, host);
     const server = `https://${host}:${apiPort}`;
+    const clients = await clientsOf(dataDir);
     const folder = join(dataDir, 'certificates');
     await mkdir(folder);
     await makeCertificates(folder);
@@ -116,6 +120,21 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     await stop();
     throw error;
   }
+}
+
+/** The clients as scripts that keep their caches in the folder. */
+async function clientsOf(dataDir: string): Promise<KubernetesClients> {
+  const { kubectl, helm } = await kubernetesClients();
+  const wrap = async (name: string, program: string, variables: readonly string[]): Promise<string> => {
+    const path = join(dataDir, name);
+    const settings = variables.map((variable) => `${variable}='${join(dataDir, variable)}'`).join(' ');
+    await writeFile(path, `#!/bin/sh\n${settings} exec '${program}' "$@"\n`, { mode: 0o755 });
+    return path;
+  };
+  return {
+    kubectl: await wrap('kubectl', kubectl, ['KUBECACHEDIR']),
+    helm: await wrap('helm', helm, ['HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME']),
+  };
 }
 
 type Credentials = Record<'ca' | 'cert' | 'key', Buffer>;
