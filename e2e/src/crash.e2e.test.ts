@@ -10,22 +10,13 @@ import { type Customer, signUp } from './demo/customer.ts';
 import { see } from './demo/media.ts';
 import { type StartedStack, startStack } from './demo/stack.ts';
 import { createPlayer, walkVideo } from './demo/walk.ts';
+import { createChance, testSeed } from './testing/random.ts';
 
-const seed = Number(process.env['MILLRACE_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = testSeed();
 const rounds = Number(process.env['MILLRACE_CRASH_ROUNDS'] ?? 1);
 /** A dead encoder's work is taken up again after this. */
 const env = { ENCODER_LEASE_MS: '2000' };
 const frames = 150;
-
-/** Numbers from 0 to 1 that depend on the seed alone (mulberry32). */
-function random(state: number): () => number {
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Where in the life of a video the service is killed. */
 const moments = ['upload started', 'part stored', 'completing', 'encoding', 'ready'] as const;
@@ -36,7 +27,7 @@ describe(`kill -9 at any moment (seed ${seed})`, () => {
   let clip: Buffer<ArrayBuffer>;
   let stack: StartedStack;
   let customer: Customer;
-  const chance = random(seed);
+  const chance = createChance(seed);
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'millrace-crash-'));
@@ -71,7 +62,7 @@ describe(`kill -9 at any moment (seed ${seed})`, () => {
 
   /** Kills the service, main process or whole group, and starts it again on the same data. */
   async function crash(): Promise<void> {
-    await stack.kill(chance() < 0.5);
+    await stack.kill(chance.next() < 0.5);
     await stack.stop();
     stack = await start();
     const servers = (await processesOf('/postgres/cluster')).filter(({ command }) =>
@@ -131,7 +122,7 @@ describe(`kill -9 at any moment (seed ${seed})`, () => {
         client.completeUpload({ projectId, uploadId: upload.id, body: { parts: [{ partNumber: 1, etag }] } });
       if (moment === 'completing') {
         const unanswered = complete().catch(() => undefined);
-        await pause(chance() * 30);
+        await pause(chance.next() * 30);
         await crash();
         await unanswered;
         // The answer was lost: asking again succeeds, or says that the first call did.
@@ -143,7 +134,7 @@ describe(`kill -9 at any moment (seed ${seed})`, () => {
       }
 
       if (moment === 'encoding') {
-        await pause(chance() * 1_500);
+        await pause(chance.next() * 1_500);
         await crash();
         expect(['processing', 'ready']).toContain((await video(videoId)).status);
       }

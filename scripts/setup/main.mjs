@@ -22,6 +22,7 @@ const commands = {
     tools: () => ['python'],
     env: { MILLRACE_EXAMPLES: '100' },
   },
+  'test:faults': { entry: 'scripts/test.ts', args: ['e2e/src/faults/'], tools: () => ['ffmpeg'] },
   'bench:api': { entry: 'bench/src/api.ts', tools: () => [] },
   'bench:bus': { entry: 'bench/src/bus.ts', tools: () => [] },
   'bench:changes': { entry: 'bench/src/changes.ts', tools: () => ['ffmpeg'] },

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { missingForKafka } from '../../../dev/kafka/jars.ts';
+import { describeWith } from '../../../dev/real-part.ts';
+import { missingForS3 } from '../../../dev/s3/versitygw.ts';
+import { createChance, testSeed } from '../testing/random.ts';
+import { type Campaign, runCampaign } from './campaign.ts';
+import { fullDisk, namedPhases } from './faults.ts';
+import { findViolations, ruleNames } from './invariants.ts';
+import { type PhaseReached } from './phase-log.ts';
+import { findPlanted, plants } from './planted.ts';
+import { summarize } from './summary.ts';
+import { missingForMounts } from './small-scratch.ts';
+import { openTheatre, type Theatre } from './theatre.ts';
+import { countDead, readBucket, readLag, readRecord, type World } from './world.ts';
+
+const seed = testSeed();
+/** The first start of Kafka and the S3 server on a machine fetches and builds them. */
+jest.setTimeout(15 * 60_000);
+
+describeWith(missingForKafka() ?? missingForS3(), `all faults under thirty uploads (seed ${seed})`, () => {
+  const over = new AbortController();
+  let theatre: Theatre;
+  let campaign: Campaign;
+  let reached: PhaseReached[];
+  let bus: Pick<World, 'lag' | 'dead'>;
+
+  beforeAll(async () => {
+    theatre = await openTheatre(over.signal);
+    campaign = await runCampaign(theatre, createChance(seed), over.signal);
+    reached = await theatre.phases.read();
+    process.stdout.write(`${summarize(seed, campaign, reached)}\n`);
+    bus = { lag: await readLag(theatre.bus), dead: await countDead(theatre.bus) };
+    await theatre.stopServices();
+  });
+  afterAll(async () => {
+    over.abort(new Error('the test is over'));
+    await (theatre as Theatre | undefined)?.close();
+  });
+
+  it.each(Object.entries(namedPhases))('kill a service %s, and nothing of it goes on', (_, phase) => {
+    const killed = reached.filter((each) => each.phase === phase && each.order?.signal === 'SIGKILL');
+    expect(killed.length).toBeGreaterThan(0);
+    for (const last of killed) {
+      expect(reached.filter(({ pid }) => pid === last.pid).at(-1)).toBe(last);
+    }
+  });
+
+  it('send what was sent and not recorded once more', () => {
+    const sent = reached.filter(({ phase, order }) => phase === 'webhook.sent' && order !== undefined);
+    for (const { details } of sent) {
+      const receipts = campaign.ledger.receipts.filter(
+        ({ eventId, endpointId }) => eventId === details['eventId'] && endpointId === details['endpointId'],
+      );
+      expect(receipts.length).toBeGreaterThan(1);
+    }
+  });
+
+  it('come with every message twice, on every topic', () => {
+    expect(Math.min(...campaign.copied.values())).toBeGreaterThan(0);
+  });
+
+  describeWith(missingForMounts(), 'and a scratch of 64 MiB', () => {
+    it('that was full for a while', () => {
+      expect(campaign.faults.map(({ name }) => name)).toContain(fullDisk.name);
+    });
+  });
+
+  it('leave all that was promised true', async () => {
+    const world = { ...(await readRecord(theatre.db)), ...(await readBucket(theatre.objects)), ...bus };
+    expect(findViolations(world, campaign.ledger)).toEqual([]);
+  });
+
+  describe('are checked by one who notices', () => {
+    it.each(Object.entries(plants))('%s', async (_, { rule, plant }) => {
+      const found = await findPlanted(theatre, { bus, ledger: campaign.ledger, plant });
+      expect(found.map((violation) => violation.rule)).toContain(rule);
+    });
+
+    it('each way in which something may be wrong', () => {
+      expect(new Set(Object.values(plants).map(({ rule }) => rule))).toEqual(new Set(ruleNames));
+    });
+  });
+});

@@ -1,0 +1,48 @@
+import { type Ledger } from './ledger.ts';
+import { type World } from './world.ts';
+
+/** After so many troubles of a task a video may be `failed` with `encoding_failed`, though nothing is wrong with it. */
+const enough = { failures: 3, losses: 6 };
+
+export const videoRules = {
+  /** Every upload that was begun is a video, and no video is of no upload. */
+  'each upload is a video': ({ videos }: World, { uploads }: Ledger): string[] => {
+    const known = new Set(uploads.map(({ videoId }) => videoId));
+    const kept = new Set(videos.map(({ id }) => id));
+    return [
+      ...videos.filter(({ id }) => !known.has(id)).map(({ id }) => `nobody uploaded ${id}`),
+      ...uploads.filter(({ videoId }) => !kept.has(videoId)).map(({ videoId }) => `${videoId} is lost`),
+    ];
+  },
+
+  /** Every video is `ready` or honestly `failed`: for a fault of its file, or after the tries that the rule asks for. */
+  'each video has ended as it should': ({ videos, tasks }: World, { uploads }: Ledger): string[] =>
+    uploads.flatMap(({ videoId, expected }) => {
+      const video = videos.find(({ id }) => id === videoId);
+      if (video === undefined) return [];
+      const isGivenUp = tasks.some(
+        (task) =>
+          task.videoId === videoId && (task.failures >= enough.failures || task.losses >= enough.losses),
+      );
+      const is = video.deleted ? 'deleted' : (video.failureCode ?? video.status);
+      if (is === expected || (is === 'encoding_failed' && isGivenUp)) return [];
+      return [`${videoId} is ${is}, not ${expected}`];
+    }),
+
+  /** Nothing is announced that cannot be fetched whole. */
+  'each ready video has its objects': ({ videos, outputs, objects }: World): string[] => {
+    const sizes = new Map(objects.map(({ key, bytes }) => [key, bytes]));
+    return videos
+      .filter(({ status, deleted }) => status === 'ready' && !deleted)
+      .flatMap(({ id, indexKey, jobId }) => {
+        const files = outputs.filter((output) => output.jobId === jobId).flatMap((output) => output.files);
+        return [
+          ...(sizes.has(indexKey ?? '') ? [] : [`${id} has no delivery index`]),
+          ...(files.length > 0 ? [] : [`${id} consists of nothing`]),
+          ...files
+            .filter(({ key, bytes }) => sizes.get(key) !== bytes)
+            .map(({ key, bytes }) => `${key} has ${sizes.get(key) ?? 'no'} bytes, not ${bytes}`),
+        ];
+      });
+  },
+};
