@@ -97,7 +97,7 @@ describe('a pause', () => {
     expect([await claim('standard'), await claim('large')]).not.toContain(null);
   });
 
-  it('lets what runs end, and holds back what comes after it', async () => {
+  it('lets what runs end, and holds back what comes after it [ADM-210]', async () => {
     await queue(one);
     const plan = (await claim()) as ClaimedTask;
     await pause({ scope: 'account', accountId: accountOf(one) });
