@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { routes } from '@millrace/contract';
 import { commands } from '../../embedded/src/cli/commands.ts';
 import { readRules } from './rule-files.ts';
-import { readRunbooks, runbookIndex } from './runbooks.ts';
+import { readRunbooks, type Runbook, runbookIndex } from './runbooks.ts';
 
 const runbooks = readRunbooks();
 const alerts = readRules().filter(({ alert }) => alert !== undefined);
@@ -44,20 +44,20 @@ describe.each(runbooks.map((page) => [page.name, page] as const))('runbook %s', 
     expect(page.links.filter((link) => !existsSync(join(pages, link)))).toEqual([]);
   });
 
-  it('names commands of the command line, with flags that they take', () => {
-    for (const used of commandsIn(page.text)) {
-      const words = used.split(/\s+/).slice(1);
+  it('names commands of the command line, with the values and flags that they take', () => {
+    for (const used of commandsIn(page)) {
+      const [, ...words] = used.split(/\s+/);
       const two = words.slice(0, 2).join(' ');
       const known = Object.hasOwn(commands, two) ? two : (words[0] ?? '');
-      expect(Object.keys(commands)).toContain(known);
-      const { values = [], required = [], optional = [], switches = [] } = commands[known] ?? {};
+      const command = commands[known];
+      expect([used, command !== undefined]).toEqual([used, true]);
+      const { values = [], required = [], optional = [], switches = [] } = command ?? {};
       const flags = [...used.matchAll(/--([a-z-]+)/g)].map(([, flag = '']) => flag);
-      for (const flag of flags) expect([...required, ...optional, ...switches, 'json']).toContain(flag);
-      for (const flag of required) expect(flags).toContain(flag);
-      if (flags.length > 0 || used.includes('\n')) {
-        const given = words.slice(known.split(' ').length).findIndex((word) => word.startsWith('--'));
-        expect(given === -1 ? words.length - known.split(' ').length : given).toBe(values.length);
-      }
+      expect([...required, ...optional, ...switches, 'json']).toEqual(expect.arrayContaining(flags));
+      expect(flags).toEqual(expect.arrayContaining([...required]));
+      const first = words.findIndex((word) => word.startsWith('--'));
+      const given = words.slice(known.split(' ').length, first === -1 ? undefined : first);
+      expect(given).toHaveLength(values.length);
     }
   });
 
@@ -79,14 +79,11 @@ describe.each(runbooks.map((page) => [page.name, page] as const))('runbook %s', 
   });
 });
 
-/** Uses of the command line: lines of a shell block, and inline ones. */
-function commandsIn(text: string): string[] {
-  const blocks = readRunbooks()
-    .find((page) => page.text === text)
-    ?.blocks('sh')
-    .flatMap((block) => block.split('\n'));
-  const inline = [...text.matchAll(/`(millrace [a-z][^`]*)`/g)].map(([, command = '']) => command);
-  return [...(blocks ?? []), ...inline]
+/** Uses of the command line, in lines of shell blocks and in sentences; what is quoted is one word. */
+const commandsIn = (page: Runbook): string[] =>
+  [
+    ...page.blocks('sh').flatMap((block) => block.split('\n')),
+    ...[...page.text.matchAll(/`(millrace [a-z][^`]*)`/g)].map(([, command = '']) => command),
+  ]
     .filter((command) => command.startsWith('millrace '))
     .map((command) => command.replaceAll(/"[^"]*"/g, 'TEXT'));
-}

@@ -87,6 +87,27 @@ describe('the command line, with no service running', () => {
     await json('dead', 'replay', 'millrace.video.events');
   });
 
+  it('erases an account by its id and name, and not by its id alone', async () => {
+    const { account: other } = await json('account', 'create', '--name', 'Gone', '--email', 'g@example.com');
+    const { id } = other as { id: string };
+    expect(await millrace('account', 'erase', id, '--name', 'Acme', '--json')).toMatchObject({
+      code: 1,
+      out: '',
+    });
+    expect((await millrace('account', 'erase', id, '--json')).code).toBe(2);
+    expect(await json('account', 'erase', id, '--name', 'Gone')).toMatchObject({
+      ...{ accountId: id, erasedAt: expect.any(String) as unknown, doneAt: null },
+    });
+  });
+
+  it('says of the record that it was restored, and allows sweeps again', async () => {
+    expect(await json('record', 'show')).toMatchObject({ restoredAt: null, sweepsOff: false });
+    expect(await json('record', 'restored')).toMatchObject({ sweepsOff: true, holdsWanted: true });
+    expect(await json('record', 'sweep')).toMatchObject({
+      ...{ sweepsOff: false, restoredAt: expect.any(String) as unknown },
+    });
+  });
+
   it('keeps records of the development zone [CLI-011]', async () => {
     await json('dev', 'txt', '_svc-verify.A.example.com.', 'svc-verify=1');
     await json('dev', 'txt', '_svc-verify.a.example.com', 'svc-verify=2');
