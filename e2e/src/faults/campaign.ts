@@ -109,7 +109,7 @@ async function meetFaults(theatre: Theatre, chance: Chance, scene: Scene): Promi
   const run = async (lane: readonly Fault[]): Promise<void> => {
     for (const fault of lane) {
       for (const film of films.next().value ?? []) uploads.push(orFail(begin(film)));
-      met.push(await meet(fault, { ...theatre, chance, signal: until }));
+      met.push(await meet(fault, { ...theatre, signal: until }));
     }
   };
   const begin = async (film: Film): Promise<void> => {
@@ -126,14 +126,15 @@ async function meetFaults(theatre: Theatre, chance: Chance, scene: Scene): Promi
     return ending;
   };
   const watching = orFail(watchNow(theatre, { ...scene, signal: until }, ended.signal));
+  const running = lanes.map((lane) => orFail(run(lane)));
   try {
-    await Promise.all(lanes.map((lane) => orFail(run(lane))));
+    await Promise.all(running);
     await Promise.all(uploads);
     ended.abort();
     await watching;
   } finally {
     ended.abort();
-    await Promise.allSettled([...uploads, watching]);
+    await Promise.allSettled([...running, ...uploads, watching]);
   }
   return met;
 }

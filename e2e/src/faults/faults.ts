@@ -12,7 +12,6 @@ export interface FaultDeps {
   stack: RunningStack;
   phases: PhaseLog;
   db: Queryable;
-  chance: Chance;
   /** Null where nothing can be mounted. */
   scratch: SmallScratch | null;
   signal: AbortSignal;
@@ -24,8 +23,9 @@ export interface Fault {
   happen(deps: FaultDeps): Promise<void>;
 }
 
-const patience = { timeoutMs: 180_000 };
-/** Steps of the work after which a service is killed. */
+/** Others may be away at the same time. */
+const patienceMs = 180_000;
+/** Steps of the work after which a service is killed, at most. */
 const mostSteps = 12;
 /** When nothing moves, a kill comes nevertheless. */
 const longestStepsMs = 6_000;
@@ -42,11 +42,11 @@ const killIn = (phase: Phase, where = ''): Fault => ({
 });
 
 /** kill -9 after a number of steps of the work, whoever made them. */
-const killSometime = (name: string): Fault => ({
-  name: `kill -9 of ${name}`,
+const killSometime = (name: string, steps: number): Fault => ({
+  name: `kill -9 of ${name} after ${steps} steps`,
   happen: async (deps) => {
-    const { phases, chance, stack, signal } = deps;
-    const until = (await phases.read()).length + 1 + chance.below(mostSteps);
+    const { phases, stack, signal } = deps;
+    const until = (await phases.read()).length + steps;
     const deadline = performance.now() + longestStepsMs;
     while ((await phases.read()).length < until && performance.now() < deadline)
       await pause(10, undefined, { signal });
@@ -91,7 +91,7 @@ const sleepingEncoder: Fault = {
     try {
       const hasAnother = (): Promise<number> =>
         count('select from encode_tasks where id = $1 and fence > $2::bigint');
-      await waitFor(hasAnother, { ...patience, what: 'another attempt at the task of a sleeping encoder' });
+      await until(deps, 'another attempt at the task of a sleeping encoder', hasAnother);
     } finally {
       service.kill('SIGCONT');
     }
@@ -100,14 +100,15 @@ const sleepingEncoder: Fault = {
       count(
         `select from object_prefixes where task_id = $1 and fence = $2::bigint and delete_after is not null`,
       );
-    await waitFor(hasGivenUp, { ...patience, what: 'the late attempt to be given up' });
+    await until(deps, 'the late attempt to be given up', hasGivenUp);
   },
 };
 
 /** An encoder's disk is full for a while: it leaves the work to the other, and begins again when there is room. */
 export const fullDisk: Fault = {
   name: 'no room on the 64 MiB of an encoder’s scratch',
-  happen: async ({ stack, scratch }) => {
+  happen: async (deps) => {
+    const { stack, scratch } = deps;
     if (scratch === null) throw new Error('the scratch is no disk of its own');
     const { ops } = serviceOf(stack, 'encoder-1');
     const check = async (): Promise<unknown> => {
@@ -117,11 +118,11 @@ export const fullDisk: Fault = {
     scratch.fill();
     try {
       const isFull = async (): Promise<boolean> => (await check()) === 'no room';
-      await waitFor(isFull, { ...patience, what: 'an encoder to find no room' });
+      await until(deps, 'an encoder to find no room', isFull);
     } finally {
       scratch.free();
     }
-    await waitFor(async () => (await check()) === 'ok', { ...patience, what: 'an encoder to find room' });
+    await until(deps, 'an encoder to find room', async () => (await check()) === 'ok');
   },
 };
 
@@ -146,6 +147,7 @@ export function chooseFaults(
   { sendPoison, hasSmallScratch }: { sendPoison: Fault; hasSmallScratch: boolean },
 ): Fault[][] {
   const topics = { events: 'millrace.video.events', usage: 'millrace.playback.usage' };
+  const killAnytime = (name: string): Fault => killSometime(name, 1 + chance.below(mostSteps));
   return [
     [
       killIn(namedPhases['between claim and commit']),
@@ -153,8 +155,8 @@ export function chooseFaults(
       ...chance.shuffled([
         killIn(namedPhases['between upload and record'], '"video"'),
         killIn(namedPhases['between upload and record'], '"assemble"'),
-        killSometime('encoder-1'),
-        killSometime('encoder-2'),
+        killAnytime('encoder-1'),
+        killAnytime('encoder-2'),
         sleepingEncoder,
       ]),
     ],
@@ -162,18 +164,18 @@ export function chooseFaults(
       killIn(namedPhases['between commit and relay'], topics.events),
       killIn('outbox.published', topics.events),
       killIn('message.handled', topics.usage),
-      killSometime('reconciler'),
+      killAnytime('reconciler'),
     ]),
     chance.shuffled([
       killIn(namedPhases['between send and record']),
       killIn('message.handled', topics.events),
-      killSometime('webhooks'),
+      killAnytime('webhooks'),
     ]),
     chance.shuffled([
       killIn('upload.created'),
       killIn('upload.joined'),
-      killSometime('api'),
-      killSometime('cdn'),
+      killAnytime('api'),
+      killAnytime('cdn'),
     ]),
     chance.shuffled([
       sendPoison,
@@ -185,31 +187,42 @@ export function chooseFaults(
 }
 
 async function signalIn(
-  { phases, stack }: FaultDeps,
+  deps: FaultDeps,
   order: Parameters<PhaseLog['order']>[0],
 ): Promise<{ service: ServiceProcess; reached: PhaseReached }> {
+  const { phases, stack } = deps;
   const pids = new Map([...stack.services.values()].map((service) => [service.pid, service]));
   const taken = await phases.order(order);
-  const reached = await waitFor(
-    async () => {
-      for (const service of stack.services.values()) pids.set(service.pid, service);
-      return taken();
-    },
-    { ...patience, what: `a process at ${order.phase}` },
-  );
+  const reached = await until(deps, `a process at ${order.phase}`, () => {
+    for (const service of stack.services.values()) pids.set(service.pid, service);
+    return taken();
+  });
   const service = pids.get(reached.pid);
   if (service === undefined) throw new Error(`nobody knows the process ${reached.pid} at ${order.phase}`);
   return { service, reached };
 }
 
 /** Resolves when the process is another one than this, which is gone, and ready. */
-async function untilBack(
+async function untilBack(deps: FaultDeps, service: ServiceProcess, gone: number | undefined): Promise<void> {
+  await until(deps, `another process of ${service.name}`, () => service.pid !== gone);
+  await service.untilReady(AbortSignal.any([deps.signal, AbortSignal.timeout(patienceMs)]));
+}
+
+/** Waits for something to be seen. @throws when it takes too long, and as soon as the signal aborts */
+async function until<T>(
   { signal }: FaultDeps,
-  service: ServiceProcess,
-  gone: number | undefined,
-): Promise<void> {
-  await waitFor(() => service.pid !== gone, { ...patience, what: `another process of ${service.name}` });
-  await service.untilReady(AbortSignal.any([signal, AbortSignal.timeout(patience.timeoutMs)]));
+  what: string,
+  look: () => T | Promise<T>,
+): Promise<NonNullable<T>> {
+  const seen = async (): Promise<{ value: NonNullable<T> } | 'aborted' | null> => {
+    if (signal.aborted) return 'aborted';
+    const value = await look();
+    return value ? { value } : null;
+  };
+  const found = await waitFor(seen, { timeoutMs: patienceMs, what });
+  signal.throwIfAborted();
+  if (found === 'aborted') throw new Error(`nobody waits for ${what} any more`);
+  return found.value;
 }
 
 function serviceOf({ services }: RunningStack, name: string): ServiceProcess {
