@@ -34,7 +34,8 @@ describeWith(missingForKubernetes() ?? missingForDefinitions(), 'the chart on a 
   async function kubectl(args: readonly string[], input = ''): Promise<string> {
     const options = { maxBuffer: 64 * 1024 * 1024 };
     const running = promisify(execFile)(plane.kubectl, ['--kubeconfig', plane.kubeconfig, ...args], options);
-    running.child.stdin?.end(input);
+    // A command that reads nothing may have ended already.
+    running.child.stdin?.on('error', () => undefined).end(input);
     return (await running).stdout;
   }
   const apply = (objects: readonly AnyObject[], ...flags: string[]): Promise<string> =>

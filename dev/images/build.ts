@@ -121,7 +121,7 @@ async function run(step: Step & { kind: 'run' }, { result, options }: Place): Pr
   const all = { ...Object.fromEntries(passed), HOME: '/root', ...env, DEBIAN_FRONTEND: 'noninteractive' };
   const words = Object.entries(all).map(([name, value]) => `'${name}=${value}'`);
   const mounts = step.caches.map(
-    (path) => `mkdir -p ${root}${path}; mount --bind ${cacheOf(path)} ${root}${path}`,
+    (path) => `mkdir -p ${cacheOf(path)} ${root}${path}; mount --bind ${cacheOf(path)} ${root}${path}`,
   );
   const unmounts = step.caches.map((path) => `umount ${root}${path}; rmdir ${root}${path}`);
   await options.namespace.run(
