@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { waitFor } from '@millrace/testing';
 import { type Customer, signUp } from '../demo/customer.ts';
 import { type Chance } from '../testing/random.ts';
-import { chooseFaults, type Fault, type FaultDeps } from './faults.ts';
+import { chooseFaults, type Fault, type FaultDeps, openingFault } from './faults.ts';
 import { makeFilms } from './films.ts';
 import { underWay } from './invariants-queues.ts';
 import { type Ledger } from './ledger.ts';
@@ -101,7 +101,7 @@ async function meetFaults(theatre: Theatre, chance: Chance, scene: Scene): Promi
     sendPoison: sendPoison(theatre, ledger),
     hasSmallScratch: theatre.scratch !== null,
   });
-  const films = (await distribute(lanes.flat().length, chance)).values();
+  const films = (await distribute(1 + lanes.flat().length, chance)).values();
   const [ended, failed] = [new AbortController(), new AbortController()];
   const until = AbortSignal.any([signal, failed.signal]);
   const uploads: Promise<unknown>[] = [];
@@ -126,7 +126,8 @@ async function meetFaults(theatre: Theatre, chance: Chance, scene: Scene): Promi
     return ending;
   };
   const watching = orFail(watchNow(theatre, { ...scene, signal: until }, ended.signal));
-  const running = lanes.map((lane) => orFail(run(lane)));
+  const opening = orFail(run([openingFault]));
+  const running = lanes.map((lane) => orFail(opening.then(() => run(lane))));
   try {
     await Promise.all(running);
     await Promise.all(uploads);

@@ -14,6 +14,8 @@ import { openTheatre, type Theatre } from './theatre.ts';
 import { countDead, readBucket, readLag, readRecord, type World } from './world.ts';
 
 const seed = testSeed();
+/** What never ends, ends then; a campaign takes three minutes on two busy processors. */
+const longestMs = 9 * 60_000;
 /** The first start of Kafka and the S3 server on a machine fetches and builds them. */
 jest.setTimeout(15 * 60_000);
 
@@ -26,7 +28,8 @@ describeWith(missingForKafka() ?? missingForS3(), `all faults under thirty uploa
 
   beforeAll(async () => {
     theatre = await openTheatre(over.signal);
-    campaign = await runCampaign(theatre, createChance(seed), over.signal);
+    const until = AbortSignal.any([over.signal, AbortSignal.timeout(longestMs)]);
+    campaign = await runCampaign(theatre, createChance(seed), until);
     reached = await theatre.phases.read();
     process.stdout.write(`${summarize(seed, campaign, reached)}\n`);
     bus = { lag: await readLag(theatre.bus), dead: await countDead(theatre.bus) };

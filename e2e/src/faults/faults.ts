@@ -134,10 +134,12 @@ export const namedPhases = {
   'between send and record': 'webhook.sent',
 } as const satisfies Record<string, Phase>;
 
+/** Comes before all others: only encoders that have nothing else to do claim by a permit. */
+export const openingFault = killIn(namedPhases['between claim and commit']);
+
 /**
- * All faults, as lanes that run side by side, so that they overlap as they like; each hits its own servers or services,
- * in an order that the seed decides. Only encoders that have nothing to do claim by a permit, as at the beginning; and
- * an attempt that met a full disk waits for a minute, so that comes early too.
+ * All other faults, as lanes that run side by side, so that they overlap as they like; each hits its own servers or
+ * services, in an order that the seed decides. An attempt that meets a full disk waits for a minute, so that comes early.
  *
  * @param options.sendPoison comes among those of the servers, which it needs
  * @param options.hasSmallScratch whether an encoder's scratch is a disk that can be filled
@@ -150,7 +152,6 @@ export function chooseFaults(
   const killAnytime = (name: string): Fault => killSometime(name, 1 + chance.below(mostSteps));
   return [
     [
-      killIn(namedPhases['between claim and commit']),
       ...(hasSmallScratch ? [fullDisk] : []),
       ...chance.shuffled([
         killIn(namedPhases['between upload and record'], '"video"'),

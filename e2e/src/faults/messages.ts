@@ -4,7 +4,8 @@ import { topics } from '@millrace/contract';
 import kafkajs from 'kafkajs';
 import { type Ledger } from './ledger.ts';
 
-const copyHeader = 'millrace-test-copy';
+/** Of a copy: the place of its original. */
+export const copyHeader = 'millrace-test-copy';
 const group = 'test-copies';
 const all = Object.values(topics).map(({ name }) => name);
 
@@ -19,10 +20,16 @@ export interface Copier {
 
 export async function copyMessages(bus: Bus): Promise<Copier> {
   const copied = new Map<string, number>(all.map((topic) => [topic, 0]));
-  const copy = async ({ topic, key, value, headers, partition }: BusMessage): Promise<void> => {
+  const copy = async ({ topic, key, value, headers, partition, offset }: BusMessage): Promise<void> => {
     if (headers[copyHeader] !== undefined) return;
     await bus.publish([
-      { topic, key, partition, value: jsonOrText(value), headers: { ...headers, [copyHeader]: 'yes' } },
+      {
+        topic,
+        key,
+        partition,
+        value: jsonOrText(value),
+        headers: { ...headers, [copyHeader]: `${partition} ${offset}` },
+      },
     ]);
     copied.set(topic, (copied.get(topic) ?? 0) + 1);
   };

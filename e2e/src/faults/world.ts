@@ -4,6 +4,7 @@ import { deadTopic, topics } from '@millrace/contract';
 import { type ObjectStore, type Page } from '@millrace/objects';
 import { type Queryable } from '@millrace/store';
 import { waitFor } from '@millrace/testing';
+import { copyHeader } from './messages.ts';
 
 /** What the record, the bucket and the bus hold, as data. */
 export interface World extends RecordKept {
@@ -134,7 +135,7 @@ export async function countDead(bus: Bus): Promise<World['dead']> {
   return dead;
 }
 
-/** Places of the messages that died; one whose burial was interrupted may lie there twice. */
+/** Messages that died. One whose burial or copying was interrupted may lie there twice: it is known by its place. */
 async function readDead(bus: Bus, topic: string): Promise<Set<string>> {
   const [group, dead] = [`reads-the-dead-${randomUUID()}`, deadTopic(topic)];
   const places = new Set<string>();
@@ -143,7 +144,9 @@ async function readDead(bus: Bus, topic: string): Promise<Set<string>> {
     group,
     dead,
     ({ headers }) => {
-      places.add(`${headers['millrace-dead-partition'] ?? ''} ${headers['millrace-dead-offset'] ?? ''}`);
+      const place = `${headers['millrace-dead-partition'] ?? ''} ${headers['millrace-dead-offset'] ?? ''}`;
+      const original = headers[copyHeader];
+      places.add(original === undefined ? place : `copy of ${original}`);
       return Promise.resolve();
     },
     { concurrency },
