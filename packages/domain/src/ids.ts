@@ -55,14 +55,15 @@ export function newId(prefix: IdPrefix, now: Date = new Date()): string {
   return `${prefix}_${base62(bytes)}`;
 }
 
-const counter = { ms: Number.NaN, count: 0 };
 const mostCounted = 0xfff;
+let counted = 0;
+let countedAt: number | undefined;
 
 /** RFC 9562 §6.2, method 1: 12 bits that rise within a millisecond, from a random start in their lower half. */
 function countWithin(ms: number, random: number): number {
-  counter.count = ms === counter.ms ? Math.min(counter.count + 1, mostCounted) : random & (mostCounted >> 1);
-  counter.ms = ms;
-  return counter.count;
+  counted = ms === countedAt ? Math.min(counted + 1, mostCounted) : random & (mostCounted >> 1);
+  countedAt = ms;
+  return counted;
 }
 
 /** True when `text` has this prefix and an id's shape. */

@@ -70,4 +70,8 @@ describe('sharedSecretText', () => {
   ])('%s: %s', (text, fits) => {
     expect(sharedSecretText.safeParse(text).success).toBe(fits);
   });
+
+  it('says what is wrong with one, without repeating it', () => {
+    expect(sharedSecretText.safeParse('short').error?.issues[0]?.message).toBe('has less than 32 bytes');
+  });
 });

@@ -39,6 +39,7 @@ export function createInternalGuard(config: GuardConfig): Guard {
 
 /** Accepts each of a setting's secrets, in the same time whichever it is; none when it is unset. */
 function acceptorOf(setting: string | undefined): (presented: string) => boolean {
-  const hashes = setting === undefined ? [] : sharedSecretsOf(setting).map(hashOf);
+  if (setting === undefined) return () => false;
+  const hashes = sharedSecretsOf(setting).map(hashOf);
   return (presented) => hashes.filter((hash) => matchesHash(presented, hash)).length > 0;
 }
