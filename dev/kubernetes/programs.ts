@@ -1,12 +1,10 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runQuietly } from '../../scripts/setup/exec.mjs';
-import { withLock } from '../../scripts/setup/lock.mjs';
 import { say } from '../../scripts/setup/say.mjs';
+import { cachedFolder, madeOnce, runs } from '../made-once.ts';
 
 const module = fileURLToPath(new URL('.', import.meta.url));
 
@@ -63,12 +61,8 @@ let built: Promise<ControlPlanePrograms> | undefined;
 
 async function build(): Promise<ControlPlanePrograms> {
   const target = folder();
-  if (!existsSync(target)) {
-    mkdirSync(dirname(target), { recursive: true });
-    await withLock(`${target}.lock`, async (onStart) => {
-      if (!existsSync(target)) await buildInto(target, onStart);
-    });
-  }
+  // What an interrupted build has compiled is kept: the next goes on from there.
+  await madeOnce(target, { make: buildIn, result: 'bin', resumes: true });
   const path = (name: string): string => join(target, name);
   return {
     etcd: path('server'),
@@ -80,20 +74,15 @@ async function build(): Promise<ControlPlanePrograms> {
   };
 }
 
-async function buildInto(target: string, onStart: (pid: number) => void): Promise<void> {
+async function buildIn(sources: string, onStart: (pid: number) => void): Promise<void> {
   say('building the Kubernetes of the tests (once, for some minutes)');
-  const sources = `${target}.build`;
-  // What an interrupted build has compiled is kept: the next goes on from there.
   const env = { ...process.env, ...buildEnv, GOCACHE: join(sources, 'compiled') };
-  mkdirSync(sources, { recursive: true });
   for (const file of ['go.mod', 'go.sum']) cpSync(join(module, file), join(sources, file));
   const args = ['build', ...buildFlags, '-o', 'bin/', ...Object.values(tools)];
   // Whatever else the machine does comes first.
   const done = await runQuietly('nice', ['-n', '10', 'go', ...args], { onStart, cwd: sources, env });
   if (!done) throw new Error(missingForControlPlane() ?? 'Kubernetes could not be built');
   writeFileSync(join(sources, 'bin', 'kwok-stages.yaml'), readStages(sources, env));
-  renameSync(join(sources, 'bin'), target);
-  rmSync(sources, { recursive: true });
 }
 
 function readStages(cwd: string, env: NodeJS.ProcessEnv): string {
@@ -110,12 +99,12 @@ function readStages(cwd: string, env: NodeJS.ProcessEnv): string {
   return files.map((file) => readFileSync(file, 'utf8').trim()).join('\n---\n');
 }
 
-function folder(): string {
-  const cache = process.env['MILLRACE_CACHE'] || join(homedir(), '.cache', 'millrace');
-  const hash = createHash('sha256').update(readFileSync(join(module, 'go.sum')));
-  hash.update(JSON.stringify([tools, buildFlags, buildEnv, stages, process.platform, process.arch]));
-  return join(cache, `kubernetes-${hash.digest('hex').slice(0, 16)}`);
-}
-
-const runs = (command: string, argument: string): boolean =>
-  spawnSync(command, [argument], { stdio: 'ignore' }).status === 0;
+const folder = (): string =>
+  cachedFolder('kubernetes', readFileSync(join(module, 'go.sum')), [
+    tools,
+    buildFlags,
+    buildEnv,
+    stages,
+    process.platform,
+    process.arch,
+  ]);

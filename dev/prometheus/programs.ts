@@ -1,9 +1,7 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { runQuietly } from '../../scripts/setup/exec.mjs';
-import { withLock } from '../../scripts/setup/lock.mjs';
+import { cachedFolder, madeOnce, runs } from '../made-once.ts';
 
 /** What this machine lacks to run Prometheus, in a sentence for people; null when nothing. */
 export function missingForPrometheus(): string | null {
@@ -30,16 +28,11 @@ let fetched: Promise<PrometheusPrograms> | undefined;
 
 async function fetchPrograms(): Promise<PrometheusPrograms> {
   const ready = folder();
-  if (!existsSync(ready)) {
-    mkdirSync(dirname(ready), { recursive: true });
-    await withLock(`${ready}.lock`, (onStart) => (existsSync(ready) ? undefined : unpack(ready, onStart)));
-  }
+  await madeOnce(ready, { make: unpack, result: 'root' });
   return { prometheus: join(ready, 'usr/bin/prometheus'), promtool: join(ready, 'usr/bin/promtool') };
 }
 
-async function unpack(ready: string, onStart: (pid: number) => void): Promise<void> {
-  const build = `${ready}.build`;
-  rmSync(build, { recursive: true, force: true });
+async function unpack(build: string, onStart: (pid: number) => void): Promise<void> {
   for (const part of ['lists/partial', 'cache/archives/partial', 'root'])
     mkdirSync(join(build, part), { recursive: true });
   const run = (command: string, ...args: string[]): Promise<boolean> =>
@@ -54,14 +47,6 @@ async function unpack(ready: string, onStart: (pid: number) => void): Promise<vo
   const archive = readdirSync(build).find((name) => name.endsWith('.deb'));
   if (!isHere || archive === undefined || !(await run('dpkg-deb', '-x', archive, 'root')))
     throw new Error(missingForPrometheus() ?? 'the package of Prometheus could not be fetched');
-  renameSync(join(build, 'root'), ready);
-  rmSync(build, { recursive: true });
 }
 
-function folder(): string {
-  const cache = process.env['MILLRACE_CACHE'] || join(homedir(), '.cache', 'millrace');
-  return join(cache, `prometheus-${process.arch}`);
-}
-
-const runs = (command: string, flag: string): boolean =>
-  spawnSync(command, [flag], { stdio: 'ignore' }).status === 0;
+const folder = (): string => cachedFolder('prometheus', process.arch);

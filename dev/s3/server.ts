@@ -2,7 +2,7 @@ import { type ChildProcess } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { probePort } from '@millrace/platform';
+import { freePorts } from '../free-ports.ts';
 import { serverFolder, serverProcess } from '../server-process.ts';
 import { versitygw } from './versitygw.ts';
 
@@ -42,7 +42,8 @@ const startMs = 20_000;
 export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Server> {
   const program = await versitygw();
   const { dataDir, remove } = await serverFolder(options.dataDir, 'millrace-s3-');
-  const port = options.port ?? (await probePort(host));
+  const [free = 0] = await freePorts(1, host);
+  const port = options.port ?? free;
   const endpoint = `http://${host}:${port}`;
   const folders = { buckets: join(dataDir, 'buckets'), iam: join(dataDir, 'iam') };
   for (const folder of Object.values(folders)) await mkdir(folder, { recursive: true });

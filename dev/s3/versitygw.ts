@@ -1,12 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runQuietly } from '../../scripts/setup/exec.mjs';
-import { withLock } from '../../scripts/setup/lock.mjs';
 import { say } from '../../scripts/setup/say.mjs';
+import { cachedFolder, madeOnce, runs } from '../made-once.ts';
 
 const module = fileURLToPath(new URL('.', import.meta.url));
 const tool = 'github.com/versity/versitygw/cmd/versitygw';
@@ -30,8 +27,7 @@ const backport = {
 /** What this machine lacks to run versitygw, in a sentence for people; null when nothing. */
 export function missingForS3(): string | null {
   if (existsSync(programPath())) return null;
-  const { error } = spawnSync('go', ['version'], { stdio: 'ignore' });
-  return error === undefined
+  return runs('go', 'version')
     ? null
     : 'Go (1.25 or later, the command `go`) builds the S3 server of the tests';
 }
@@ -50,27 +46,21 @@ let built: Promise<string> | undefined;
 
 async function build(): Promise<string> {
   const program = programPath();
-  if (existsSync(program)) return program;
-  const folder = dirname(program);
-  mkdirSync(dirname(folder), { recursive: true });
-  await withLock(`${folder}.lock`, async (onStart) => {
-    if (existsSync(program)) return;
-    say('building versitygw, the S3 server of the tests (once)');
-    const sources = `${folder}.build`;
-    rmSync(sources, { recursive: true, force: true });
-    mkdirSync(sources);
-    for (const file of ['go.mod', 'go.sum']) cpSync(join(module, file), join(sources, file));
-    const go = async (...args: string[]): Promise<void> => {
-      const env = { ...process.env, ...buildEnv };
-      // Whatever else the machine does comes first.
-      const done = await runQuietly('nice', ['-n', '10', 'go', ...args], { onStart, cwd: sources, env });
-      if (!done) throw new Error(missingForS3() ?? 'versitygw could not be built');
-    };
-    await go('mod', 'vendor');
-    mend(join(sources, 'vendor', backport.file));
-    await go('build', ...buildFlags, '-o', 'bin/versitygw', tool);
-    renameSync(join(sources, 'bin'), folder);
-    rmSync(sources, { recursive: true });
+  await madeOnce(dirname(program), {
+    result: 'bin',
+    make: async (sources, onStart) => {
+      say('building versitygw, the S3 server of the tests (once)');
+      for (const file of ['go.mod', 'go.sum']) cpSync(join(module, file), join(sources, file));
+      const go = async (...args: string[]): Promise<void> => {
+        const env = { ...process.env, ...buildEnv };
+        // Whatever else the machine does comes first.
+        const done = await runQuietly('nice', ['-n', '10', 'go', ...args], { onStart, cwd: sources, env });
+        if (!done) throw new Error(missingForS3() ?? 'versitygw could not be built');
+      };
+      await go('mod', 'vendor');
+      mend(join(sources, 'vendor', backport.file));
+      await go('build', ...buildFlags, '-o', 'bin/versitygw', tool);
+    },
   });
   return program;
 }
@@ -85,8 +75,6 @@ function mend(file: string): void {
 }
 
 function programPath(): string {
-  const cache = process.env['MILLRACE_CACHE'] || join(homedir(), '.cache', 'millrace');
-  const hash = createHash('sha256').update(readFileSync(join(module, 'go.sum')));
-  hash.update(JSON.stringify([tool, buildFlags, buildEnv, backport, process.platform, process.arch]));
-  return join(cache, `versitygw-${hash.digest('hex').slice(0, 16)}`, 'versitygw');
+  const how = [tool, buildFlags, buildEnv, backport, process.platform, process.arch];
+  return join(cachedFolder('versitygw', readFileSync(join(module, 'go.sum')), how), 'versitygw');
 }

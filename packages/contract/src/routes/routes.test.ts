@@ -12,7 +12,7 @@ const each = (statuses: Record<string, number>, status: number): void => {
 };
 
 const creates = /^(create|add|start|file)(?!Phone|SignIn)/;
-const queues = /^(test|redeliver)/;
+const queues = /^(test|redeliver|erase)/;
 /** Ends an act of the team and answers what it was about. */
 const takesBack = /^(lift|unban|resume)/;
 
