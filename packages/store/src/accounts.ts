@@ -121,7 +121,8 @@ export async function setPlan(
   const { accountId, planId, planStatus = 'active', actor } = input;
   await assertPlan(tx, planId);
   const { rows } = await tx.query<AccountRow>(
-    `update accounts set plan_id = $2, plan_status = $3, updated_at = clock_timestamp()
+    // Of a plan that changes right now it may be told the limits of before: it counts as told of none.
+    `update accounts set plan_id = $2, plan_status = $3, plan_revision = -1, updated_at = clock_timestamp()
      where id = $1 returning ${columns}`,
     [accountId, planId, planStatus],
   );

@@ -64,6 +64,8 @@ describe('look-ups of keys and videos', () => {
       [one.keyId, one.projectId, one.videoId],
     ]);
     expect(answers[0]).not.toBe(answers[4]);
+    // What is answered carries nothing of the key.
+    expect(Object.keys(answers[0]?.video ?? {})).not.toContain('secretHash');
   });
 
   it('are read anew each time', async () => {

@@ -97,6 +97,14 @@ export function keyHoldersOfVideos(
   return async (keyId, videoId) => {
     const row = await loader.load({ keyId, videoId });
     if (row === null) return null;
-    return { holder: row, video: row.videoId === null ? null : Object.assign(row, { id: row.videoId }) };
+    const { videoId: id, title, status, sizeBytes, durationMs, qualities, maxQuality, projectId } = row;
+    const { failureCode, failureMessage, createdAt, updatedAt, readyAt } = row;
+    const video = { title, status, sizeBytes, durationMs, qualities, maxQuality, projectId };
+    return {
+      holder: row,
+      // Apart from the holder: what is answered must not carry its secret.
+      video:
+        id === null ? null : { ...video, id, failureCode, failureMessage, createdAt, updatedAt, readyAt },
+    };
   };
 }

@@ -9,6 +9,7 @@ import {
   type PlanOwner,
   readPlanLimits,
   type RecordedPlan,
+  setPlan,
 } from './index.ts';
 
 let database: TestDatabase;
@@ -67,4 +68,12 @@ it('is told to the CDN for each of its accounts, once, also for those that came 
   expect(await announcePlans(db, 2)).toBe(0);
   const { rows: unannounced } = await db.query('select id from plans where announced_revision <> revision');
   expect(unannounced).toEqual([]);
+});
+
+it('is told to an account that came from another plan of the same revision', async () => {
+  const { accountId } = await seedAccount(db, { planId: 'pro' });
+  await db.query('update plans set revision = 50, announced_revision = 49');
+  await db.query('update accounts set plan_revision = 50');
+  await db.transaction((tx) => setPlan(tx, { accountId, planId: 'starter', actor: 'test' }));
+  expect(await announcePlans(db)).toBe(1);
 });
