@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { isPageCurrent, readCoverage, type TestRun, unproven, writePage } from './contract-coverage/index.ts';
+import { unmountUnder } from './suites/mounts.ts';
 import { supervise } from './suites/supervise.ts';
 
 interface Outcome {
@@ -121,6 +122,7 @@ const suite = (name: string, patterns: readonly string[]) => async () => {
     console.error(error);
     return { passed: 0, failed: 1, skipped: 0 };
   } finally {
+    unmountUnder(folder);
     rmSync(folder, { recursive: true, force: true });
   }
 };

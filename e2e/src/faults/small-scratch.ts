@@ -21,7 +21,10 @@ export function missingForMounts(): string | null {
   return (capabilities & mountBit) === 0n ? 'root, who alone may mount a tmpfs' : null;
 }
 
-/** Mounts a tmpfs of 64 MiB on a folder, until `unmount` or the end of this process. */
+/**
+ * Mounts a tmpfs of 64 MiB on a folder, until `unmount`. Of a test that was killed `scripts/test.ts` unmounts it: under
+ * Jest `process` is a copy, which hears nothing of the end.
+ */
 export function mountSmallScratch(folder: string): SmallScratch {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m,mode=0700', 'millrace-test', folder]);
@@ -30,11 +33,9 @@ export function mountSmallScratch(folder: string): SmallScratch {
   const unmount = (): void => {
     if (!isMounted) return;
     isMounted = false;
-    process.off('exit', unmount);
     // Lazily: what still has a file open there keeps nobody else waiting.
     execFileSync('umount', ['--lazy', folder]);
   };
-  process.on('exit', unmount);
   return {
     fill: () => {
       const { bavail, bsize } = statfsSync(folder);
