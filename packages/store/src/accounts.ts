@@ -141,6 +141,7 @@ export async function setPlan(
 /**
  * Bans an account or lifts its ban, from its next request on. Playback goes on, unless the ban holds the videos:
  * the reconciler does. A second ban keeps the first one's time and takes the rest of the new one.
+ * An erased account is banned for good: a ban changes nothing.
  * @throws ProblemError `not_found`, also when the ban of an erased account is to be lifted
  */
 export async function banAccount(
@@ -151,11 +152,15 @@ export async function banAccount(
   const { rows } = await tx.query<AccountRow>(
     `update accounts set banned_at = case when $2 then coalesce(banned_at, clock_timestamp()) end,
        ban_reason = case when $2 then $3 end, ban_holds_videos = $2 and $4, updated_at = clock_timestamp()
-     where id = $1 and ($2 or erased_at is null) returning ${columns}`,
+     where id = $1 and erased_at is null returning ${columns}`,
     [accountId, banned, reason, holdVideos],
   );
   const account = rows[0];
-  if (account === undefined) throw new ProblemError('not_found');
+  if (account === undefined) {
+    const erased = banned ? await findAccount(tx, accountId) : null;
+    if (erased === null) throw new ProblemError('not_found');
+    return erased;
+  }
   const action = banned ? 'account.ban' : 'account.unban';
   await writeAudit(tx, { actor, action, subject: accountId, details: { reason, holdVideos } });
   return account;

@@ -7,7 +7,8 @@ const actor = 'reconciler';
 
 /**
  * Makes holds match bans: videos of accounts that are banned with `holdVideos` are held, those of others are not by
- * a ban. Safe to repeat; some at a time.
+ * a ban. Those of erased accounts are left alone: they are deleted, and play no more until they are. Safe to repeat; some
+ * at a time.
  * @returns how many holds were placed or lifted
  */
 export async function reconcileBanHolds(db: Database, limit = 200): Promise<number> {
@@ -15,7 +16,7 @@ export async function reconcileBanHolds(db: Database, limit = 200): Promise<numb
   const { rows: missing } = await db.query<{ id: string; reason: string | null }>(
     `select v.id, a.ban_reason as reason from accounts a
      join videos v on v.account_id = a.id and v.deleted_at is null and v.status <> 'failed'
-     where a.banned_at is not null and a.ban_holds_videos and not exists (
+     where a.banned_at is not null and a.ban_holds_videos and a.erased_at is null and not exists (
        select from video_holds h
        where h.video_id = v.id and h.source = 'admin' and h.reference = 'ban' and h.lifted_at is null)
      limit $1`,
@@ -28,7 +29,7 @@ export async function reconcileBanHolds(db: Database, limit = 200): Promise<numb
      join videos v on v.id = h.video_id and v.deleted_at is null
      join accounts a on a.id = v.account_id
      where h.source = 'admin' and h.reference = 'ban' and h.lifted_at is null
-       and not (a.banned_at is not null and a.ban_holds_videos)
+       and not (a.banned_at is not null and a.ban_holds_videos) and a.erased_at is null
      limit $1`,
     [limit],
     'ban-holds-surplus',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { type Account, type Video } from '@millrace/contract';
 import {
   claimTask,
+  eraseAccount,
   reconcileBanHolds,
   reconcileWatchLimits,
   repairJobs,
@@ -92,6 +93,32 @@ describe('banning an account', () => {
     await reconcileBanHolds(api.store);
     expect([await statusOf(plays), await statusOf(held)]).toEqual(['ready', 'held']);
   });
+
+  it.each([true, false])(
+    'of an erased account changes nothing, and lets go of nothing (%p)',
+    async (flag) => {
+      const { accountId } = me;
+      const held = await seedVideo(api.store, me, { status: 'ready' });
+      await admin(`POST accounts/${accountId}/ban`, { holdVideos: true });
+      await reconcileBanHolds(api.store);
+      const [account] = (
+        await api.store.query<{ name: string }>('select name from accounts where id = $1', [accountId])
+      ).rows;
+      await api.store.transaction((tx) =>
+        eraseAccount(tx, { accountId, name: account?.name ?? '', reason: null, actor: 'test' }),
+      );
+      await api.store.query('update accounts set ban_holds_videos = $2 where id = $1', [accountId, flag]);
+      // Not worth a hold: it is about to be deleted.
+      await seedVideo(api.store, me, { status: 'ready' });
+      const before = await recordOf(api.store);
+      for (const body of [{}, { holdVideos: true, reason: 'abuse' }]) {
+        expect((await admin(`POST accounts/${accountId}/ban`, body)).status).toBe(200);
+        expect(await reconcileBanHolds(api.store)).toBe(0);
+      }
+      expect(await recordOf(api.store)).toEqual(before);
+      expect(await statusOf(held)).toBe('held');
+    },
+  );
 
   it.each(['POST', 'DELETE'])('of an unknown account: %s is 404', async (method) => {
     expect(
