@@ -172,7 +172,8 @@ export {
   redeliver,
 } from './webhook-deliveries.ts';
 export { purgeWebhookLog } from './webhook-purge.ts';
-export { eraseAccount, eraseVideos } from './erasure.ts';
+export { eraseVideos } from './erasure-videos.ts';
+export { eraseAccount } from './erasure.ts';
 export { resealSecret, secretsOfOtherKeys } from './sealed-secrets.ts';
 export { holdCopy, type HoldCopy, holdsToCopy, markHoldCopied } from './hold-copies.ts';
 export { allowSweeps, declareRestored, holdsRestored, raiseMark, recordState } from './record-state.ts';

@@ -47,7 +47,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
   const restore = new RestoreGuard(deps);
   return [
     restore.loop(),
-    holdCopiesLoop(deps),
+    holdCopiesLoop(deps, restore),
     heartbeatLoop(deps),
     restore.guarded({ name: 'expire-uploads', everyMs: 10 * second, run: () => expireUploads(store) }),
     reconcileAll(abandonedUploads(deps), { ...deps, everyMs: 2 * second }),
@@ -67,7 +67,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     },
     { name: 'purge-webhook-log', everyMs: 60 * second, run: (signal) => purgeWebhookLog(store, signal) },
     { name: 'expire-rows', everyMs: hour, run: () => expireRows(store) },
-    { name: 'erase-accounts', everyMs: 5 * second, run: () => eraseVideos(store) },
+    { name: 'erase-accounts', everyMs: 5 * second, run: (signal) => eraseVideos(store, signal) },
     { name: 'ban-holds', everyMs: 5 * second, run: () => reconcileBanHolds(store) },
     checkDomainsLoop(deps),
     ...spreadHoldsLoops(deps),

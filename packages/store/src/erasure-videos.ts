@@ -1,0 +1,126 @@
+import { ProblemError } from '@millrace/contract';
+import { writeAudit } from './audit.ts';
+import { type Database } from './db.ts';
+import { eraseSettings } from './erasure.ts';
+import { moveVideo } from './video-moves.ts';
+
+const erasing =
+  'account_id in (select id from accounts where erased_at is not null and erasure_done_at is null)';
+/** Longer than any request runs that was admitted before the erasure began. */
+const overAfter = `interval '5 minutes'`;
+/** Videos deleted at once; each takes a connection. */
+const atOnce = 4;
+
+/**
+ * Deletes every video of erased accounts, and forgets what was written of them; their objects go as those of any
+ * deleted video. Under a legal hold both stay until it is lifted. Closes erasures of which no object is left.
+ * @param limit how many are looked up by one statement
+ * @returns how many videos were deleted or forgotten, and erasures closed
+ * @throws AggregateError when videos could not be deleted, after all the rest
+ */
+export async function eraseVideos(db: Database, signal: AbortSignal, limit = 200): Promise<number> {
+  const { deleted, failures } = await deleteVideos(db, signal, limit);
+  let done = deleted;
+  for (let forgotten = 1; forgotten > 0 && !signal.aborted; done += forgotten)
+    forgotten = await forgetVideos(db, limit);
+  if (!signal.aborted) done += await closeErasures(db);
+  if (failures.length > 0) throw new AggregateError(failures, 'videos of erased accounts are left');
+  return done;
+}
+
+/** In one run, however many there are: they must not play on until the next. */
+async function deleteVideos(
+  db: Database,
+  signal: AbortSignal,
+  limit: number,
+): Promise<{ deleted: number; failures: unknown[] }> {
+  const failures: unknown[] = [];
+  let deleted = 0;
+  for (let after = ''; !signal.aborted;) {
+    const { rows } = await db.query<{ id: string }>(
+      `select id from videos where ${erasing} and deleted_at is null and id > $2 order by id limit $1`,
+      [limit, after],
+      'erasure-alive',
+    );
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    after = last.id;
+    const work = async (): Promise<void> => {
+      for (let video = rows.pop(); video !== undefined && !signal.aborted; video = rows.pop()) {
+        try {
+          if (await deleteVideo(db, video.id)) deleted += 1;
+        } catch (error) {
+          // The others must not play on for it.
+          failures.push(error);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, work));
+  }
+  return { deleted, failures };
+}
+
+/** @returns false when somebody else deleted it meanwhile */
+const deleteVideo = (db: Database, id: string): Promise<boolean> =>
+  db
+    .transaction((tx) => moveVideo(tx, id, { type: 'customer_delete' }, { deletedBy: 'erasure' }))
+    .then(({ moved }) => moved)
+    .catch((error: unknown) => {
+      if (error instanceof ProblemError && error.code === 'not_found') return false;
+      throw error;
+    });
+
+/**
+ * Forgets what customers and the team wrote of deleted videos, and what encoders read in their files or quoted of them.
+ * A title is never empty before: an empty one says that all of it is forgotten.
+ */
+async function forgetVideos(db: Database, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `with gone as (
+       select id from videos v where ${erasing} and deleted_at is not null and title <> '' and not exists (
+         select from video_holds h where h.video_id = v.id and h.legal and h.lifted_at is null)
+       limit $1
+     ), jobs as (
+       update encode_jobs set manifest = null, report = '{}', trace = '{}' where video_id in (select id from gone)
+       returning id
+     ), tasks as (
+       update encode_tasks set last_error = null where job_id in (select id from jobs) returning id
+     ), outputs as (
+       update task_outputs set output = '{}' where task_id in (select id from tasks)
+     ), files as (
+       update uploads set file_name = null where video_id in (select id from gone)
+     ), texts as (
+       delete from captions where video_id in (select id from gone)
+     ), holds as (
+       -- A copy that stands is written anew, without it.
+       update video_holds set reason = null, copied_at = case when lifted_at is not null then copied_at end
+       where video_id in (select id from gone) and reason is not null
+     )
+     update videos set title = '', failure_message = case when failure_code is not null then '' end
+     where id in (select id from gone)`,
+    [limit],
+    'erasure-forget',
+  );
+  return rowCount;
+}
+
+const closeErasures = (db: Database): Promise<number> =>
+  db.transaction(async (tx) => {
+    const { rows: open } = await tx.query<{ id: string }>(
+      'select id from accounts where erased_at is not null and erasure_done_at is null',
+    );
+    if (open.length === 0) return 0;
+    const ids = open.map(({ id }) => id);
+    await eraseSettings(tx, ids);
+    const { rows } = await tx.query<{ id: string }>(
+      `update accounts a set erasure_done_at = clock_timestamp()
+       where id = any($1) and erasure_done_at is null and erased_at < clock_timestamp() - ${overAfter}
+         and not exists (select from videos v
+           where v.account_id = a.id and (v.deleted_at is null or v.purged_at is null or title <> ''))
+       returning id`,
+      [ids],
+    );
+    for (const { id } of rows)
+      await writeAudit(tx, { actor: 'reconciler', action: 'account.erased', subject: id });
+    return rows.length;
+  });
