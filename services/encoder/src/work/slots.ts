@@ -33,7 +33,7 @@ export class Slots {
   readonly #deps: SlotsDeps;
   readonly #running = new Set<Running>();
   /** Slots whose claim is on its way. */
-  #claiming = 0;
+  readonly #claiming = new Set<Promise<boolean>>();
   #closed = false;
   #waiting: (() => void)[] = [];
   readonly #metrics: ReturnType<typeof slotMetrics>;
@@ -46,7 +46,7 @@ export class Slots {
   }
 
   get free(): number {
-    return this.#closed ? 0 : this.#deps.config.ENCODER_SLOTS - this.#running.size - this.#claiming;
+    return this.#closed ? 0 : this.#deps.config.ENCODER_SLOTS - this.#running.size - this.#claiming.size;
   }
 
   /** Undefined when a slot is free now (or none ever will be), else resolves when one is. */
@@ -60,14 +60,12 @@ export class Slots {
    */
   async look(): Promise<boolean> {
     if (this.free < 1) return false;
-    this.#claiming += 1;
+    const claim = this.#claimAndBegin();
+    this.#claiming.add(claim);
     try {
-      const task = (await this.#deps.mayClaim()) ? await this.#claim() : null;
-      if (task === null) return false;
-      this.#begin(task);
-      return true;
+      return await claim;
     } finally {
-      this.#claiming -= 1;
+      this.#claiming.delete(claim);
       this.#wake();
     }
   }
@@ -78,15 +76,28 @@ export class Slots {
     this.#wake();
     const { clock, config } = this.#deps;
     const drained = new AbortController();
-    const all = (): Promise<unknown> => Promise.all([...this.#running].map(({ ended }) => ended));
     await Promise.race([
-      all().finally(() => {
+      this.#settled().finally(() => {
         drained.abort();
       }),
       clock.sleep(config.ENCODER_DRAIN_MS, drained.signal).catch(() => undefined),
     ]);
     for (const { lease } of this.#running) lease.stop(new AttemptStopped('shutdown'));
-    await all();
+    await this.#settled();
+  }
+
+  /** Resolves when nothing runs and no claim is on its way, which may have begun a task. */
+  async #settled(): Promise<void> {
+    while (this.#running.size + this.#claiming.size > 0) {
+      await Promise.allSettled([...this.#claiming, ...[...this.#running].map(({ ended }) => ended)]);
+    }
+  }
+
+  async #claimAndBegin(): Promise<boolean> {
+    const task = (await this.#deps.mayClaim()) ? await this.#claim() : null;
+    if (task === null) return false;
+    this.#begin(task);
+    return true;
   }
 
   async #claim(): Promise<ClaimedTask | null> {
@@ -122,7 +133,7 @@ export class Slots {
         }),
     };
     this.#running.add(running);
-    // Claimed while the encoder was closing: nothing waits for it to end.
+    // Claimed while the encoder was closing: it is handed back at once.
     if (this.#closed) lease.stop(new AttemptStopped('shutdown'));
   }
 
