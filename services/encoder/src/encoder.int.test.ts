@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type Bus, BusUnavailableError } from '@millrace/bus';
 import { createMemoryBus, type MemoryBus } from '@millrace/bus/memory';
 import { deliveryIndex, type DeliveryIndex, type DeliveryTrack, topics } from '@millrace/contract';
 import { ObjectStoreError } from '@millrace/objects';
@@ -69,7 +70,7 @@ afterEach(async () => {
 
 async function startEncoder(
   env: Record<string, string> = {},
-  { process, store = db }: { process?: EncoderProcess; store?: Database } = {},
+  instead: { process?: EncoderProcess; store?: Database; bus?: Bus } = {},
 ): Promise<Service> {
   const encoder = createEncoder({
     config: encoderConfig.parse({
@@ -82,13 +83,8 @@ async function startEncoder(
       ENCODER_SCRATCH_DIR: path.join(folder, 'scratch'),
       ...env,
     }),
-    store,
-    bus,
-    objects: objects.objects,
-    clock: systemClock,
-    logger: silentLogger,
-    metrics,
-    ...(process === undefined ? {} : { process }),
+    ...{ store: db, bus, objects: objects.objects, clock: systemClock, logger: silentLogger, metrics },
+    ...instead,
   });
   encoders.push(encoder);
   await encoder.start(new AbortController().signal);
@@ -540,6 +536,60 @@ describe('encoders', () => {
     expect(await taskOf(videoId, 'video')).toMatchObject({ status: 'done', fence: 1 });
   });
 
+  it('hand back what they claimed while they stopped, before they have stopped', async () => {
+    const claimed = Promise.withResolvers<undefined>();
+    const goOn = Promise.withResolvers<undefined>();
+    const order: string[] = [];
+    const store: Database = {
+      ...db,
+      transaction: async (work) => {
+        let statement: string | undefined;
+        const result = await db.transaction((tx) =>
+          work({
+            ...tx,
+            query: (text, values, name) => {
+              if (name === 'task-claim' || name === 'task-release') statement = name;
+              return tx.query(text, values, name);
+            },
+          }),
+        );
+        if (statement === 'task-release') order.push('released');
+        if (statement !== 'task-claim') return result;
+        // The record has given a task out; its answer takes its time.
+        claimed.resolve(undefined);
+        await goOn.promise;
+        return result;
+      },
+    };
+    const videoId = await upload(await short());
+    const encoder = await startEncoder({}, { store });
+    await claimed.promise;
+    const stopped = encoder.stop().then(() => order.push('stopped'));
+    goOn.resolve(undefined);
+    await stopped;
+    expect(order).toEqual(['released', 'stopped']);
+    expect(await taskOf(videoId, 'plan')).toMatchObject({ status: 'queued', losses: 0 });
+  });
+
+  it('work from the record while the bus is away, and take permits once it is there', async () => {
+    let away = true;
+    const absent: Bus = {
+      ...bus,
+      subscribe: (...args) =>
+        away ? Promise.reject(new BusUnavailableError('the bus is away')) : bus.subscribe(...args),
+    };
+    const encoder = await startEncoder({}, { bus: absent });
+    await waitFor(() => encoder.health().checks['consume-tasks'] === 'the bus is away');
+    expect(encoder.health()).toMatchObject({ healthy: true, ready: false });
+    expect((await settled(await upload(await short()))).status).toBe('ready');
+    away = false;
+    await waitFor(() => encoder.health().ready, { what: 'the encoder to be ready' });
+    const topic = topics.encodeTasks.name;
+    await bus.publish([{ topic, key: 'tsk_any', value: { v: 1, taskId: 'tsk_any', kind: 'plan' } }]);
+    const handled = `millrace_bus_consumed_total{topic="${topic}",outcome="handled",service="encoder"} 1`;
+    await waitFor(async () => (await metrics.render()).includes(handled), { what: 'the permit to be taken' });
+  });
+
   it('lose a task whose lease they could not renew, and remove what they wrote', async () => {
     const paced = pacedProcess();
     const videoId = await upload(await clip('three.mp4', ...pictures(3, '320x180'), ...fast));
@@ -581,7 +631,9 @@ describe('encoders', () => {
 
   it('park and count what is no permit, and look all the same at the next one', async () => {
     await startEncoder({ ENCODER_IDLE_MS: '600000' });
-    await waitFor(async () => (await metrics.render()).includes('millrace_loop_last_success'));
+    await waitFor(async () =>
+      (await metrics.render()).includes('last_success_timestamp_seconds{loop="idle-look"'),
+    );
     const topic = topics.encodeTasks.name;
     const videoId = await upload(await short());
     const bodies = ['not json', { v: 99 }, { v: 1, taskId: 'tsk_any', kind: 'plan' }];
@@ -620,7 +672,9 @@ describe('encoders', () => {
     // The idle look sleeps through this test after its first, which finds nothing.
     failures = 0;
     await startEncoder({ ENCODER_IDLE_MS: '600000' }, { store });
-    await waitFor(async () => (await metrics.render()).includes('millrace_loop_last_success'));
+    await waitFor(async () =>
+      (await metrics.render()).includes('last_success_timestamp_seconds{loop="idle-look"'),
+    );
     failures = 1;
     const videoId = await upload(await short());
     const topic = topics.encodeTasks.name;

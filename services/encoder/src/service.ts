@@ -1,4 +1,4 @@
-import { type Bus, consume, type Subscription } from '@millrace/bus';
+import { type Bus, consume, createMember, type Member } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { type ObjectStore } from '@millrace/objects';
 import {
@@ -38,14 +38,15 @@ const group = 'encoder';
 
 /**
  * Turns originals into HLS. A message of `millrace.encode.tasks` is a permit to look for work; what is worked
- * on is claimed from the record, under a lease (design.md, "The record and the transport" 6 and 7).
+ * on is claimed from the record, under a lease (design.md, "The record and the transport" 6 and 7). While the bus is
+ * away, work is found by the idle look alone.
  */
 export function createEncoder(deps: EncoderDeps): Service {
-  const { config, bus, objects, clock, logger, metrics } = deps;
+  const { config, objects, clock, logger, metrics } = deps;
   const reader = new BlockReader({ objects, clock, logger, cacheBytes: config.ENCODER_CACHE_BYTES });
   let slots: Slots | undefined;
-  let subscription: Subscription | undefined;
-  let idle: LoopSupervisor | undefined;
+  let member: Member | undefined;
+  let loops: LoopSupervisor | undefined;
   let stopping = false;
   let hasRoom = true;
 
@@ -70,37 +71,43 @@ export function createEncoder(deps: EncoderDeps): Service {
 
   return {
     name: 'encoder',
-    start: async () => {
-      const opened = await open();
-      slots = opened;
-      // A permit is used up by one look, whatever it finds: when nothing is free, whoever is looks within a
-      // second. Only a record that cannot be asked leaves the permit to be delivered again.
-      subscription = await consume(bus, {
-        ...{ group, topic: topics.encodeTasks, logger, metrics },
-        handle: async () => {
-          if (await opened.look()) reachPhase('task.claimed', () => ({}));
-        },
-        pause: () => opened.whenFree(),
-      });
-      idle = superviseLoops([idleLook(opened, deps)], { clock, logger, metrics });
-      idle.start();
+    start: async (signal) => {
+      slots = await open();
+      member = permits(slots, deps);
+      loops = superviseLoops([idleLook(slots, deps), member.loop], { clock, logger, metrics });
+      loops.start();
+      await member.attempted(signal);
     },
     stop: async () => {
       stopping = true;
-      await Promise.all([idle?.stop(), slots?.close()]);
-      await subscription?.close();
+      await Promise.all([loops?.stop(), slots?.close()]);
       await reader.close();
     },
     health: () => {
-      const checks = { ...idle?.checks(), scratch: hasRoom ? 'ok' : 'no room' };
+      const checks = { ...loops?.checks(), scratch: hasRoom ? 'ok' : 'no room' };
       return {
         healthy: true,
-        ready: idle !== undefined && !stopping && Object.values(checks).every((check) => check === 'ok'),
+        ready: member?.joined === true && !stopping && Object.values(checks).every((check) => check === 'ok'),
         checks,
       };
     },
   };
 }
+
+/**
+ * A permit is used up by one look, whatever it finds: when nothing is free, whoever is looks within a second. Only a
+ * record that cannot be asked leaves the permit to be delivered again.
+ */
+const permits = (slots: Slots, { bus, logger, metrics }: EncoderDeps): Member =>
+  createMember('consume-tasks', () =>
+    consume(bus, {
+      ...{ group, topic: topics.encodeTasks, logger, metrics },
+      handle: async () => {
+        if (await slots.look()) reachPhase('task.claimed', () => ({}));
+      },
+      pause: () => slots.whenFree(),
+    }),
+  );
 
 /** Looks for work now and then: a permit may be lost, work may not. */
 const idleLook = (slots: Slots, { clock, config }: EncoderDeps): Loop => ({

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Bus, type Subscription } from '@millrace/bus';
+import { type Bus, createMember } from '@millrace/bus';
 import { type ObjectStore } from '@millrace/objects';
 import {
   type Clock,
@@ -45,7 +45,8 @@ const leaseName = 'reconciler';
 /**
  * Makes the world match the record: relays the outbox, beats the heart of the playback state, and runs every
  * reconcile loop — in one process at a time, the holder of the `reconciler` lease. Watched time and
- * what the CDN confirms are taken in by every process.
+ * what the CDN confirms are taken in by every process. What needs only the record is done while the bus is away too,
+ * also by a process that starts meanwhile.
  */
 export function createReconciler(deps: ReconcilerDeps): Service {
   const { store, clock, logger, metrics } = deps;
@@ -56,7 +57,14 @@ export function createReconciler(deps: ReconcilerDeps): Service {
   let supervisor: LoopSupervisor | undefined;
   let listener: Listener | undefined;
   let election: Promise<void> | undefined;
-  let consumers: Subscription[] = [];
+  const members = [
+    createMember('consume-usage', () => consumeUsage(deps)),
+    createMember('consume-confirmations', () => consumeConfirmations(deps)),
+  ];
+  const consumers = superviseLoops(
+    members.map(({ loop }) => loop),
+    deps,
+  );
 
   const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
     const lease = { lease: leaseName, epoch };
@@ -80,30 +88,29 @@ export function createReconciler(deps: ReconcilerDeps): Service {
 
   return {
     name: 'reconciler',
-    start: async () => {
+    start: async (signal) => {
       await store.query('select 1');
       listener = listen({ ...deps }, 'millrace_outbox', () => bell.ring());
-      consumers = [await consumeUsage(deps), await consumeConfirmations(deps)];
       const { RECONCILER_LEASE_MS: ttlMs } = deps.config;
       election = lead(
         { store, clock, logger, lease: leaseName, holder: randomUUID(), ttlMs },
         work,
         stopping.signal,
       );
+      consumers.start();
+      await Promise.all(members.map((member) => member.attempted(signal)));
     },
     stop: async () => {
       stopping.abort();
-      await Promise.all(consumers.map((consumer) => consumer.close()));
+      await consumers.stop();
       await election;
       await listener?.close();
     },
-    health: () => {
-      const checks = supervisor?.checks() ?? {};
-      return {
-        healthy: Object.values(checks).every((check) => check === 'ok'),
-        ready: election !== undefined && !stopping.signal.aborted,
-        checks,
-      };
-    },
+    // Never unhealthy for a red loop: a restart brings nothing back that is away, and would stop the loop's siblings.
+    health: () => ({
+      healthy: true,
+      ready: members.every(({ joined }) => joined) && !stopping.signal.aborted,
+      checks: { ...consumers.checks(), ...supervisor?.checks() },
+    }),
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Bus, consume, type Subscription } from '@millrace/bus';
+import { type Bus, consume, createMember } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import {
   type Clock,
@@ -46,7 +46,7 @@ const fanOutConcurrency = 4;
 
 /**
  * Delivers events to customers' endpoints: a consumer turns each event into deliveries, workers claim what is due
- * and attempt it (docs/adr/0006-webhook-delivery.md).
+ * and attempt it (docs/adr/0006-webhook-delivery.md). While the bus is away, what is queued is delivered.
  */
 export function createWebhooks(deps: WebhooksDeps): Service {
   const { config, store, bus, clock, logger, metrics } = deps;
@@ -77,6 +77,15 @@ export function createWebhooks(deps: WebhooksDeps): Service {
     'Attempts under way or not recorded yet.',
     () => deliverer.inFlight,
   );
+  const member = createMember('consume-events', () =>
+    consume(bus, {
+      ...{ group, topic: topics.videoEvents, logger, metrics, concurrency: fanOutConcurrency },
+      handle: async ({ eventId }) => {
+        await store.transaction((tx) => fanOutEvent(tx, eventId));
+      },
+    }),
+  );
+  const consumer = superviseLoops([member.loop], { clock, logger, metrics });
   const loops = superviseLoops(
     [
       takeOverLoop({ store, worker, holds: () => deliverer.holds, reporter, bell, clock }),
@@ -87,34 +96,29 @@ export function createWebhooks(deps: WebhooksDeps): Service {
     { clock, logger, metrics },
   );
   let listener: Listener | undefined;
-  let subscription: Subscription | undefined;
-  let started = false;
+  let stopping = false;
 
   return {
     name: 'webhooks',
-    start: async () => {
+    start: async (signal) => {
       await store.query('select 1');
       listener = listen(deps, channel, () => bell.ring());
-      subscription = await consume(bus, {
-        ...{ group, topic: topics.videoEvents, logger, metrics, concurrency: fanOutConcurrency },
-        handle: async ({ eventId }) => {
-          await store.transaction((tx) => fanOutEvent(tx, eventId));
-        },
-      });
       loops.start();
-      started = true;
+      consumer.start();
+      await member.attempted(signal);
     },
     stop: async () => {
-      started = false;
-      await subscription?.close();
+      stopping = true;
+      await consumer.stop();
       await Promise.all([loops.stop(), deliverer.close()]);
       await recorder.close(recordPatienceMs);
       await Promise.all([listener?.close(), egress.close()]);
     },
     health: () => {
-      const checks = { ...loops.checks(), record: recorder.state };
+      const checks = { ...consumer.checks(), ...loops.checks(), record: recorder.state };
       const fine = Object.values(checks).every((check) => check === 'ok');
-      return { healthy: fine, ready: started && fine, checks };
+      // Never unhealthy: a restart brings nothing back that is away, and loses the attempts under way.
+      return { healthy: true, ready: member.joined && !stopping && fine, checks };
     },
   };
 }

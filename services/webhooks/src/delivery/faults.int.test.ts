@@ -1,5 +1,6 @@
 import { type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type Bus, BusUnavailableError } from '@millrace/bus';
 import { newWebhookSecret, parseKeySet, sealWebhookSecret } from '@millrace/domain';
 import { systemClock } from '@millrace/platform';
 import { attemptsUnderWay, type Database, DatabaseUnavailableError, replaceSecret } from '@millrace/store';
@@ -85,15 +86,15 @@ describe('a record that is away', () => {
     const store = failing(counting, 'webhook-turn', () => away);
     const { service } = await harness.start({}, { store });
     await harness.emit(endpoint);
-    await waitFor(() => !service.health().healthy);
-    expect(service.health().checks).toMatchObject({ record: 'the record is away' });
+    await waitFor(() => !service.health().ready);
+    expect(service.health()).toMatchObject({ healthy: true, checks: { record: 'the record is away' } });
     // Another hour passes for the lease too: a live worker takes nothing over from itself.
     await harness.pass('1 hour');
     const before = takeOvers;
     await waitFor(() => takeOvers >= before + 2);
     away = false;
     expect(await harness.logWhen(endpoint, isDelivered)).toMatchObject([{ attempts: 1 }]);
-    await waitFor(() => service.health().healthy);
+    await waitFor(() => service.health().ready);
     expect(receiver.received).toHaveLength(1);
   });
 
@@ -117,11 +118,32 @@ describe('a record that is away', () => {
     expect(await claims()).toBe(0);
   });
 
-  it('turns health red when nothing can be claimed', async () => {
+  it('says that it is not ready, and is not started again for it, when nothing can be claimed', async () => {
     const store = failing(harness.store, 'webhook-claim', () => true);
     const { service } = await harness.start({}, { store });
-    await waitFor(() => !service.health().healthy);
-    expect(service.health().checks).toMatchObject({ deliver: 'the record is away' });
+    await waitFor(() => !service.health().ready);
+    expect(service.health()).toMatchObject({ healthy: true, checks: { deliver: 'the record is away' } });
+  });
+});
+
+describe('a bus that is away', () => {
+  it('keeps nothing waiting that is queued, and brings its events when it is back', async () => {
+    const endpoint = await harness.addEndpoint(receiver.url);
+    let away = true;
+    const bus: Bus = {
+      ...harness.bus,
+      subscribe: (...args) =>
+        away ? Promise.reject(new BusUnavailableError('the bus is away')) : harness.bus.subscribe(...args),
+    };
+    await harness.queue(endpoint, 1);
+    await harness.emit(endpoint);
+    const { service } = await harness.start({}, { bus });
+    await harness.logWhen(endpoint, isDelivered, 1);
+    await waitFor(() => service.health().checks['consume-events'] === 'the bus is away');
+    expect(service.health()).toMatchObject({ healthy: true, ready: false });
+    away = false;
+    await harness.logWhen(endpoint, isDelivered, 2);
+    await waitFor(() => service.health().ready);
   });
 });
 

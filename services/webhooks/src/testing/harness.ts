@@ -40,7 +40,7 @@ export interface Harness {
   connectionString: string;
   start(
     settings?: Record<string, string>,
-    instead?: { store?: Database; clock?: Clock },
+    instead?: { store?: Database; clock?: Clock; bus?: Bus },
   ): Promise<RunningWebhooks>;
   addEndpoint(url: string): Promise<TestEndpoint>;
   /** Writes an event into the record and puts its message on the bus. */
