@@ -74,12 +74,12 @@ describeWith(missingForClients(), 'the chart', () => {
       }
     });
 
-    it('asks every service on its operations port how it is', () => {
+    it('asks every service on its operations port how it is, and starts none anew that waits for what is away', () => {
       for (const deployment of deploymentsOf(objects)) {
         const { startupProbe, readinessProbe, livenessProbe, ports, env } = containerOf(deployment);
         const asked = [startupProbe, readinessProbe, livenessProbe].map((probe) => probe?.httpGet);
         expect(asked).toEqual([
-          { path: '/ready', port: 'ops' },
+          { path: '/health', port: 'ops' },
           { path: '/ready', port: 'ops' },
           { path: '/health', port: 'ops' },
         ]);

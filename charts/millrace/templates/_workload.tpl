@@ -70,8 +70,9 @@ spec:
             - { name: {{ $name }}, containerPort: {{ $port }} }
             {{- end }}
             - { name: ops, containerPort: 9090 }
+          {{- /* Not readiness: one that starts while something is away works as far as it can, and is not started anew. */}}
           startupProbe:
-            httpGet: { path: /ready, port: ops }
+            httpGet: { path: /health, port: ops }
             periodSeconds: 2
             failureThreshold: 90
           readinessProbe:
