@@ -15,4 +15,3 @@ insert into record_state default values;
 
 -- When the copy of a standing hold was put into the bucket; null: it is not there, or no longer true.
 alter table video_holds add column copied_at timestamptz;
-create index video_holds_to_copy on video_holds (id) where (lifted_at is null) = (copied_at is null);

@@ -1,3 +1,2 @@
 -- Accounts that were erased: since when, and when the last of their objects was gone.
 alter table accounts add column erased_at timestamptz, add column erasure_done_at timestamptz;
-create index accounts_erasing on accounts (id) where erased_at is not null and erasure_done_at is null;

@@ -1,7 +1,8 @@
+import { readdir, readFile } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { probePort } from '@millrace/platform';
-import { createTestDatabase, type TestDatabase } from '@millrace/testing';
+import { createTestDatabase, type TestDatabase, waitFor } from '@millrace/testing';
 import { Client } from 'pg';
 import { migrate } from './migrate.ts';
 
@@ -41,6 +42,37 @@ describe('migrate', () => {
     expect(await migrate(database.connectionString)).toEqual([]);
   });
 
+  it('is tried again when it was chosen to end a deadlock', async () => {
+    await forget();
+    await withClient((first) =>
+      withClient(async (other) => {
+        await first.query('begin; lock table accounts in access exclusive mode');
+        // What a migration locks last. Of the two that will wait for one another it is not this one that looks.
+        await other.query(`set deadlock_timeout = '1 h'; begin; lock table migrations in share mode`);
+        const reasons: Error[] = [];
+        const onWait = (reason: Error): void => void reasons.push(reason);
+        const running = migrate(database.connectionString, { lockTimeoutMs: 60_000, onWait });
+        const untilWaiting = (count: number): Promise<unknown> =>
+          waitFor(async () => {
+            const { rows } = await first.query(
+              `select from pg_locks where relation = 'accounts'::regclass and not granted
+                 and database = (select oid from pg_database where datname = current_database())`,
+            );
+            return rows.length === count;
+          });
+        await untilWaiting(1);
+        // Behind the migration, which has the table once it is free.
+        const behind = other.query('lock table accounts in access exclusive mode');
+        await untilWaiting(2);
+        await first.query('commit');
+        await behind;
+        await other.query('commit');
+        expect(await running).toEqual([name]);
+        expect(reasons.map((reason) => (reason as { code?: string }).code)).toEqual(['40P01']);
+      }),
+    );
+  });
+
   it('applies each migration once, however many processes begin at once', async () => {
     await forget();
     const applied = await Promise.all([1, 2, 3].map(() => migrate(database.connectionString)));
@@ -73,5 +105,43 @@ describe('migrate', () => {
       throw new Error('waits');
     };
     await expect(migrate(url.href, { waitMs: 60_000, onWait })).rejects.toThrow('does not exist');
+  });
+});
+
+describe('a migration since the release before', () => {
+  const folder = new URL('../migrations/', import.meta.url);
+  /** The last of the release before; what it has cannot be changed. */
+  const released = 20;
+
+  it('locks one table at most that others use, and reads none while they cannot', async () => {
+    const database = await createTestDatabase();
+    const client = new Client({ connectionString: database.connectionString });
+    await client.connect();
+    try {
+      await client.query('drop schema public cascade; create schema public');
+      for (const file of (await readdir(folder)).sort()) {
+        const sql = await readFile(new URL(file, folder), 'utf8');
+        const tables = await client.query<{ oid: number }>(
+          `select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
+        );
+        await client.query('begin');
+        await client.query(sql);
+        const { rows: locked } = await client.query<{ name: string }>(
+          `select relation::regclass::text as name from pg_locks
+           where pid = pg_backend_pid() and mode = 'AccessExclusiveLock' and relation = any($1)`,
+          [tables.rows.map((table) => table.oid)],
+        );
+        await client.query('commit');
+        if (Number.parseInt(file, 10) <= released || locked.length === 0) continue;
+        expect([file, locked.slice(1)]).toEqual([file, []]);
+        expect([file, sql]).toEqual([
+          file,
+          expect.not.stringMatching(/validate constraint|^(create (unique )?index|update|delete)/m),
+        ]);
+      }
+    } finally {
+      await client.end();
+      await database.drop();
+    }
   });
 });

@@ -120,8 +120,7 @@ async function applyPatiently(client: Client, migration: Migration, options: Mig
       await apply(client, migration);
       return;
     } catch (error) {
-      const isLocked = error instanceof DatabaseError && error.code === '55P03';
-      if (!isLocked || tries === lockTries)
+      if (!isInTheWay(error) || tries === lockTries)
         throw new Error(`migration ${migration.name} failed`, { cause: error });
       options.onWait?.(error);
       // Those who queued up behind us come first.
@@ -129,6 +128,10 @@ async function applyPatiently(client: Client, migration: Migration, options: Mig
     }
   }
 }
+
+/** A lock was not to be had in time (55P03), or others waited for ours while we waited for theirs (40P01). */
+const isInTheWay = (error: unknown): error is DatabaseError =>
+  error instanceof DatabaseError && (error.code === '55P03' || error.code === '40P01');
 
 async function apply(client: Client, { number, name, sql, hash }: Migration): Promise<void> {
   await client.query('begin');
