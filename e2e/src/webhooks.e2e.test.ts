@@ -127,11 +127,10 @@ describe('kill -9 while webhooks are delivered', () => {
       const rows = await log();
       return rows[0]?.attempts === 1 ? rows : undefined;
     });
-    await crash();
-    expect(await log()).toMatchObject([{ attempts: 1, lastStatus: 500, status: 'pending' }]);
+    expect(row).toMatchObject({ lastStatus: 500, status: 'pending' });
+    // Its next try comes after ten seconds, which a busy machine may need to start again.
     answer = ok;
-    const { projectId } = customer;
-    await customer.client.redeliverWebhook({ projectId, endpointId, deliveryId: row?.id ?? '' });
+    await crash();
     expect(await delivered(1)).toMatchObject([{ id: row?.id, attempts: 2, lastStatus: 204 }]);
   });
 
