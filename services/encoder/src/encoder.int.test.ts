@@ -547,8 +547,10 @@ describe('encoders', () => {
         const result = await db.transaction((tx) =>
           work({
             ...tx,
-            query: (text, values, name) => {
+            query: async (text, values, name) => {
               if (name === 'task-claim' || name === 'task-release') statement = name;
+              // The record is slow: a stop that does not wait for this is over before.
+              if (name === 'task-release') await tx.query('select pg_sleep(0.5)');
               return tx.query(text, values, name);
             },
           }),
@@ -565,6 +567,8 @@ describe('encoders', () => {
     const encoder = await startEncoder({}, { store });
     await claimed.promise;
     const stopped = encoder.stop().then(() => order.push('stopped'));
+    // The answer comes when the stop has seen that nothing runs.
+    await db.query('select 1');
     goOn.resolve(undefined);
     await stopped;
     expect(order).toEqual(['released', 'stopped']);
