@@ -32,6 +32,7 @@ describeWith(missingForKafka() ?? missingForS3(), 'services on Kafka', () => {
   let stack: RunningStack;
   let customer: Customer;
   let receiver: Receiver;
+  let endpointId: string;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'millrace-away-'));
@@ -44,15 +45,22 @@ describeWith(missingForKafka() ?? missingForS3(), 'services on Kafka', () => {
     receiver = await startReceiver();
     const { client, projectId } = customer;
     const body = { url: receiver.url, events: ['video.ready' as const] };
-    receiver.trust((await client.createWebhookEndpoint({ projectId, body })).signingSecret ?? '');
+    const endpoint = await client.createWebhookEndpoint({ projectId, body });
+    endpointId = endpoint.id;
+    receiver.trust(endpoint.signingSecret ?? '');
   }, 20 * 60_000);
   afterAll(async () => {
     over.abort();
     await (stack as RunningStack | undefined)?.stop();
-    await receiver.stop();
+    await (receiver as Receiver | undefined)?.stop();
     await rm(folder, { recursive: true, force: true });
   }, recoverMs);
 
+  const valueOf = async (name: string, series: string): Promise<number> => {
+    const text = await (await fetch(`${stack.ready().ops[name] ?? ''}/metrics`)).text();
+    const line = text.split('\n').find((each) => each.startsWith(series));
+    return Number(line?.split(' ')[1] ?? 0);
+  };
   /** The next video that the customer's server hears of. */
   const announced = async (): Promise<string> => {
     const { event } = await waitFor(() => receiver.next(), { timeoutMs: recoverMs, what: 'a webhook' });
@@ -80,21 +88,17 @@ describeWith(missingForKafka() ?? missingForS3(), 'services on Kafka', () => {
       ],
       ['cdn', topics.playbackState, { v: 1, kind: 'heartbeat', at: new Date().toISOString() }],
       ['reconciler', topics.playbackUsage, { v: 1, bootId: 'boot', sequence: 1, accountId, views: [] }],
+      [
+        'reconciler',
+        topics.playbackConfirmations,
+        { v: 1, bootId: 'boot', confirmedUpTo: new Date().toISOString(), ended: true },
+      ],
     ];
-    const counted = async (name: string, series: string): Promise<number> => {
-      const text = await (await fetch(`${stack.ready().ops[name] ?? ''}/metrics`)).text();
-      return Number(
-        text
-          .split('\n')
-          .find((line) => line.startsWith(series))
-          ?.split(' ')[1] ?? 0,
-      );
-    };
     const consumed = (name: string, topic: string, outcome: string): Promise<number> =>
-      counted(name, `millrace_bus_consumed_total{topic="${topic}",outcome="${outcome}"`);
+      valueOf(name, `millrace_bus_consumed_total{topic="${topic}",outcome="${outcome}"`);
     // The CDN asks the API instead of parking; what it has seen shows in what it did not understand.
     const unread = (name: string, topic: string): Promise<number> =>
-      name === 'cdn' ? counted(name, 'millrace_cdn_state_unreadable_total') : consumed(name, topic, 'dead');
+      name === 'cdn' ? valueOf(name, 'millrace_cdn_state_unreadable_total') : consumed(name, topic, 'dead');
 
     const producer = new kafkajs.Kafka({
       ...{ brokers: [stack.servers.kafka.address], logLevel: kafkajs.logLevel.NOTHING },
@@ -102,19 +106,64 @@ describeWith(missingForKafka() ?? missingForS3(), 'services on Kafka', () => {
     await producer.connect();
     for (const [name, topic, good] of topicsOf) {
       const before = await consumed(name, topic.name, 'handled');
+      const unreadBefore = await unread(name, topic.name);
       const values = ['not json', '{"v":99}', JSON.stringify(good)];
       await producer.send({
         topic: topic.name,
         messages: values.map((value) => ({ key: 'same', value })),
       });
       const what = `${name} to go on behind what it cannot read`;
-      await waitFor(async () => (await unread(name, topic.name)) === 2, { timeoutMs: recoverMs, what });
+      await waitFor(async () => (await unread(name, topic.name)) >= unreadBefore + 2, {
+        timeoutMs: recoverMs,
+        what,
+      });
       if (name === 'cdn') continue;
       const handled = async (): Promise<boolean> => (await consumed(name, topic.name, 'handled')) > before;
       await waitFor(handled, { timeoutMs: recoverMs, what });
     }
     await producer.disconnect();
     const videoId = await upload();
+    expect(await announced()).toBe(videoId);
+    expect(await play(videoId)).toContain('#EXTM3U');
+    expect(servicesOf(stack)).toEqual(services);
+  });
+
+  it('come back while the broker is away, do what needs only the record, and join when it is there', async () => {
+    const { client, projectId } = customer;
+    const killed = [...stack.services.values()].filter(({ name }) =>
+      /^(reconciler|encoder|webhooks)/.test(name),
+    );
+    expect(killed.map(({ name }) => name).sort()).toEqual(['encoder-1', 'reconciler', 'webhooks']);
+    await stack.servers.kafka.kill();
+    const until = performance.now() + awayMs;
+    const before = new Map(killed.map(({ name, pid }) => [name, pid]));
+    for (const service of killed) service.kill('SIGKILL');
+    const isBack = async ({ name, pid, ops }: (typeof killed)[number]): Promise<boolean> =>
+      pid !== before.get(name) && (await fetch(`${ops}/health`).catch(() => null))?.ok === true;
+    for (const service of killed)
+      await waitFor(() => isBack(service), { timeoutMs: recoverMs, what: `${service.name} to be back` });
+    const services = servicesOf(stack);
+
+    // The webhooks deliver what is queued, the encoder finds what is due, the reconciler leads and reaps leases.
+    await client.testWebhookEndpoint({ projectId, endpointId });
+    const { event } = await waitFor(() => receiver.next(), { timeoutMs: recoverMs, what: 'the test event' });
+    expect(event.type).toBe('webhook.test');
+    const videoId = await upload();
+    const isEncoded = async (): Promise<boolean> =>
+      (await client.getVideo({ projectId, videoId })).status === 'ready';
+    await waitFor(isEncoded, { timeoutMs: recoverMs, what: 'a video to be ready' });
+    const reaps = 'millrace_loop_last_success_timestamp_seconds{loop="reap-encode-leases"';
+    const reaped = async (): Promise<boolean> => (await valueOf('reconciler', reaps)) > 0;
+    await waitFor(reaped, { timeoutMs: recoverMs, what: 'the reconciler to lead' });
+    await sleep(Math.max(0, until - performance.now()));
+    for (const { name, ops } of killed) {
+      expect([name, (await fetch(`${ops}/health`)).ok, await isReady(name)]).toEqual([name, true, false]);
+    }
+    expect(servicesOf(stack)).toEqual(services);
+
+    await stack.servers.kafka.start();
+    for (const { name } of killed)
+      await waitFor(() => isReady(name), { timeoutMs: recoverMs, what: `${name} to be ready` });
     expect(await announced()).toBe(videoId);
     expect(await play(videoId)).toContain('#EXTM3U');
     expect(servicesOf(stack)).toEqual(services);
