@@ -40,6 +40,7 @@ interface StackReady {
   adminToken: string;
   kafka: string;
   s3: string;
+  /** Of those that run now. */
   pids: { [process: string]: number };
 }
 
@@ -117,7 +118,9 @@ async function start(options: StackOptions, undo: Undo): Promise<RunningStack> {
     ...{ dns: development.dns, adminToken: secrets.adminToken },
     ...{ kafka: servers.kafka.address, s3: servers.s3.endpoint },
     pids: Object.fromEntries(
-      [servers.postgres, servers.kafka, servers.s3, ...services].map(({ name, pid }) => [name, pid ?? 0]),
+      [servers.postgres, servers.kafka, servers.s3, ...services].flatMap(({ name, pid }) =>
+        pid === undefined ? [] : [[name, pid]],
+      ),
     ),
   });
   announceAgain = announce(options, { ready, commandLine: settings.commandLine, servers }, undo);

@@ -23,7 +23,8 @@ describeWith(missingForKafka() ?? missingForS3(), 'npm run stack', () => {
   let collector: TraceCollector;
 
   beforeAll(async () => {
-    [collector, receiver] = await Promise.all([startTraceCollector(), startReceiver()]);
+    collector = await startTraceCollector();
+    receiver = await startReceiver();
     stack = await startStack({
       distributed: true,
       env: { ...collector.env, ENCODER_PRESET: 'ultrafast' },
@@ -35,8 +36,11 @@ describeWith(missingForKafka() ?? missingForS3(), 'npm run stack', () => {
     receiver.trust((await client.createWebhookEndpoint({ projectId, body })).signingSecret ?? '');
   }, 20 * 60_000);
   afterAll(async () => {
-    await (stack as StartedStack | undefined)?.stop();
-    await Promise.all([receiver.stop(), collector.stop()]);
+    // Only what did start, the last one first, whatever of it does not stop.
+    const started = [stack, receiver, collector] as ({ stop(): Promise<unknown> } | undefined)[];
+    const stopped: PromiseSettledResult<unknown>[] = [];
+    for (const each of started) stopped.push(...(await Promise.allSettled([each?.stop()])));
+    expect(stopped.filter(({ status }) => status === 'rejected')).toEqual([]);
   }, patienceMs);
 
   /** Uploads, waits for the webhook and plays. */
@@ -149,11 +153,18 @@ describeWith(missingForKafka() ?? missingForS3(), 'npm run stack', () => {
     'starts a service again that was killed, and goes on',
     async () => {
       const before = await stack.processes();
-      for (const name of services) process.kill(before.pids[name] ?? 0, 'SIGKILL');
+      for (const name of services) {
+        const pid = before.pids[name];
+        if (pid === undefined) throw new Error(`${name} does not run`);
+        process.kill(pid, 'SIGKILL');
+      }
       for (const name of services) {
         const isBack = async (): Promise<boolean> => {
           const { pids, ops } = await stack.processes();
-          return pids[name] !== before.pids[name] && (await fetch(`${ops[name] ?? ''}/ready`)).ok;
+          return (
+            ![undefined, before.pids[name]].includes(pids[name]) &&
+            (await fetch(`${ops[name] ?? ''}/ready`)).ok
+          );
         };
         await waitFor(isBack, { timeoutMs: patienceMs, what: `${name} to be back` });
       }

@@ -10,7 +10,8 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 const followParent = join(root, 'scripts/setup/follow-parent.mjs');
 const readyFile = z.object({ api: z.url(), cdn: z.url() });
 const processesFile = z.object({
-  pids: z.record(z.string(), z.number()),
+  // To signal 0 is to signal the own process group.
+  pids: z.record(z.string(), z.int().positive()),
   ops: z.record(z.string(), z.url()),
 });
 
