@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { KeySetError, keySetText, parseKeySet, sharedSecretText } from './keys.ts';
+import { KeySetError, keySetText, parseKeySet, sharedSecretsOf, sharedSecretText } from './keys.ts';
 
 const secretA = 'a'.repeat(32);
 const secretB = 'b:'.repeat(20);
@@ -60,6 +60,13 @@ describe('keySetText', () => {
   });
 });
 
+describe('sharedSecretsOf', () => {
+  it('gives each secret as it is presented, without the white space around it', () => {
+    expect(sharedSecretsOf(`${secretA}, ${secretB}\n`)).toEqual([secretA, secretB]);
+    expect(sharedSecretsOf(secretA)).toEqual([secretA]);
+  });
+});
+
 describe('sharedSecretText', () => {
   it.each([
     [secretA, true],
@@ -67,6 +74,8 @@ describe('sharedSecretText', () => {
     [`${secretA},short`, false],
     [`${secretA},`, false],
     ['short', false],
+    [`${secretA}, ${'b'.repeat(31)}`, false],
+    [`${'a'.repeat(31)} `, false],
   ])('%s: %s', (text, fits) => {
     expect(sharedSecretText.safeParse(text).success).toBe(fits);
   });

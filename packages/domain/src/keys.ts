@@ -51,10 +51,10 @@ export const keySetText = z.string().transform((text, context) => {
 
 /**
  * The shared secrets of a setting. Several, separated by commas, replace one another without a refusal: all of them are
- * accepted, the first is sent.
+ * accepted, the first is sent. White space around each is dropped; no header could carry it.
  */
 export const sharedSecretsOf = (text: string): readonly [sent: string, ...others: string[]] =>
-  text.split(',') as [string, ...string[]];
+  text.split(',').map((each) => each.trim()) as [string, ...string[]];
 
 /** Shared secrets as a setting; each has at least 32 bytes, since shorter ones can be guessed. */
 export const sharedSecretText = z
