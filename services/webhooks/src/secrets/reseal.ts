@@ -37,12 +37,16 @@ export const resealLoop = (deps: {
   };
 };
 
+/** Endpoints that one line of the log names. */
+const mostNamed = 5;
+
 /** What is left with other keys afterwards; readable ones were replaced just then and are looked at again. */
 async function resealAll(
   { keys, store, logger }: { keys: KeySet; store: Database; logger: Logger },
   signal: AbortSignal,
 ): Promise<{ readable: number; unreadable: number }> {
-  const left = { readable: 0, unreadable: 0 };
+  let readable = 0;
+  const unreadable: string[] = [];
   const { kid } = keys.signing;
   for (let after = ''; !signal.aborted;) {
     const page = await secretsOfOtherKeys(store, { kid, after, limit: perQuery });
@@ -51,14 +55,20 @@ async function resealAll(
       after = endpointId;
       try {
         const resealed = sealWebhookSecret(openWebhookSecret(sealed, endpointId, keys), endpointId, keys);
-        if (!(await resealSecret(store, secret, resealed))) left.readable += 1;
+        if (!(await resealSecret(store, secret, resealed))) readable += 1;
       } catch (error) {
         if (!(error instanceof SealedSecretError)) throw error;
-        left.unreadable += 1;
-        logger.error({ err: error, endpointId }, 'the signing secret of an endpoint cannot be read');
+        unreadable.push(endpointId);
       }
     }
     if (page.length < perQuery) break;
   }
-  return left;
+  if (unreadable.length > 0) {
+    const some = unreadable.slice(0, mostNamed);
+    logger.error(
+      { count: unreadable.length, endpointIds: some },
+      'signing secrets of endpoints cannot be read',
+    );
+  }
+  return { readable, unreadable: unreadable.length };
 }
