@@ -47,7 +47,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
   const restore = new RestoreGuard(deps);
   return [
     restore.loop(),
-    holdCopiesLoop(deps),
+    holdCopiesLoop(deps, restore),
     heartbeatLoop(deps),
     restore.guarded({ name: 'expire-uploads', everyMs: 10 * second, run: () => expireUploads(store) }),
     reconcileAll(abandonedUploads(deps), { ...deps, everyMs: 2 * second }),

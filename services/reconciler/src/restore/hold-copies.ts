@@ -10,7 +10,7 @@ import {
   recordState,
 } from '@millrace/store';
 import { type ReconcileLoop } from '../loops/loop.ts';
-import { type RestoreDeps } from './marks.ts';
+import { type RestoreDeps, type RestoreGuard } from './marks.ts';
 
 const prefix = 'record/holds/';
 const atOnce = 500;
@@ -22,11 +22,13 @@ const keyOf = ({ id }: HoldCopy): string => `${prefix}${id}`;
  * Keeps a copy of every standing hold in the bucket, beside the record. A record that came back from a backup gets back
  * from it the holds that were placed since.
  */
-export function holdCopiesLoop(deps: RestoreDeps): ReconcileLoop {
+export function holdCopiesLoop(deps: RestoreDeps, guard: RestoreGuard): ReconcileLoop {
   return {
     name: 'hold-copies',
     everyMs: 2_000,
     run: async (signal) => {
+      // A hold that is placed again has to be told by a version that is above those of the life before.
+      await guard.check();
       // Before any copy is changed: those of the life before are what is wanted.
       const placed = (await recordState(deps.store)).holdsWanted ? await placeAgain(deps, signal) : 0;
       return placed + (await copy(deps));

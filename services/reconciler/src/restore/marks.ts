@@ -32,7 +32,7 @@ export class RestoreGuard {
     return {
       ...loop,
       run: async (signal) => {
-        await this.#check();
+        await this.check();
         return (await recordState(this.#deps.store)).sweepsOff ? 0 : loop.run(signal);
       },
     };
@@ -44,7 +44,7 @@ export class RestoreGuard {
       name: 'record-mark',
       everyMs,
       run: async () => {
-        await this.#check();
+        await this.check();
         const { store, objects } = this.#deps;
         const mark = await raiseMark(store);
         const { items } = await objects.list(prefix);
@@ -55,8 +55,8 @@ export class RestoreGuard {
     };
   }
 
-  /** Whether the record was found to be restored: once in a leadership, during which nobody puts another in its place. */
-  #check(): Promise<boolean> {
+  /** Whether the record was found to be restored, and then made safe to run: once in a leadership, during which nobody puts another in its place. */
+  check(): Promise<boolean> {
     return (this.#looked ??= this.#look().catch((error: unknown) => {
       this.#looked = undefined;
       throw error;

@@ -78,7 +78,7 @@ describe('a record that came back from a backup', () => {
   const copies = (): Promise<string[]> => keys('record/holds/');
   const guard = (): RestoreGuard => new RestoreGuard({ store, objects, logger: silentLogger });
   const copyHolds = (): Promise<number> =>
-    holdCopiesLoop({ store, objects, logger: silentLogger }).run(signal);
+    holdCopiesLoop({ store, objects, logger: silentLogger }, guard()).run(signal);
 
   /** A leader that ran for some minutes. */
   const live = async (minutes: number): Promise<void> => {
@@ -142,6 +142,61 @@ describe('a record that came back from a backup', () => {
     await declareRestored(store, { actor: 'test' });
     expect(Math.min(...(await versions()))).toBeGreaterThan(Math.max(...lived) - 5);
     expect((await versions()).every(Number.isSafeInteger)).toBe(true);
+  });
+
+  it('is made whole by the next leader when the first died midway, before any hold is placed again', async () => {
+    await addVideo('vid_1');
+    await live(2);
+    await hold('vid_1', 'since');
+    await copyHolds();
+    // The backup.
+    for (const table of ['video_holds', 'outbox']) await store.query(`delete from ${table}`);
+    await store.query(`update videos set status = 'ready', version = 7`);
+    await store.query('update record_state set mark = 0');
+    for (const table of ['accounts', 'projects']) await store.query(`update ${table} set version = 7`);
+    const before = Date.now();
+    const dies: Database = {
+      ...store,
+      query: (text, ...more) =>
+        text.includes('accounts') ? Promise.reject(new Error('killed')) : store.query(text, ...more),
+    };
+    const first = new RestoreGuard({ store: dies, objects, logger: silentLogger });
+    await expect(sweep(first)).rejects.toThrow('killed');
+    expect(await recordState(store)).toMatchObject({ sweepsOff: true, holdsWanted: false });
+
+    await copyHolds();
+    expect(await statusOf('vid_1')).toBe('held');
+    const { rows } = await store.query<{ version: number }>(
+      `select version from videos union all select version from accounts union all select version from projects
+       union all select version from outbox where key = 'vid_1'`,
+    );
+    expect(rows.length).toBeGreaterThan(3);
+    expect(Math.min(...rows.map(({ version }) => version))).toBeGreaterThanOrEqual(before);
+    expect(await sweep()).toBe(0);
+  });
+
+  it('is raised in pages, each of which is looked at once', async () => {
+    await store.query(
+      `insert into videos (id, project_id, account_id, title, status, size_bytes, created_at, updated_at, version)
+       select 'vid_' || n, 'prj_1', 'acc_1', 'T', 'ready', 1, now(), now(), case when n = 1 then 1e15 else 1 end
+       from generate_series(1, 5001) n`,
+    );
+    const pages: unknown[] = [];
+    const watched: Database = {
+      ...store,
+      query: (text, values, ...more) => {
+        if (text.includes('update videos')) pages.push(values?.[1]);
+        return store.query(text, values, ...more);
+      },
+    };
+    await declareRestored(watched, { actor: 'test' });
+    expect(pages).toHaveLength(3);
+    expect(new Set(pages).size).toBe(3);
+    const { rows } = await store.query<{ low: number; high: number }>(
+      'select min(version) as low, max(version) as high from videos',
+    );
+    expect(rows[0]?.low).toBeGreaterThan(1);
+    expect(rows[0]?.high).toBe(1e15);
   });
 
   it('gets back the holds that were placed since, from their copies', async () => {
