@@ -19,7 +19,7 @@ export async function holdsToCopy(
 ): Promise<(HoldCopy & { standing: boolean })[]> {
   const { rows } = await db.query<HoldCopy & { standing: boolean }>(
     `select id, video_id as "videoId", source, reference, reason, legal, lifted_at is null as standing
-     from video_holds where (lifted_at is null) = (copied_at is null) order by id limit $1`,
+     from video_holds where (lifted_at is null) = (copied_at is null) order by lifted_at is null, id limit $1`,
     [limit],
     'holds-to-copy',
   );

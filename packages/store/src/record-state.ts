@@ -71,7 +71,7 @@ async function raise(
   db: Queryable,
   { table, column, epoch }: { table: string; column: string; epoch: number },
 ): Promise<void> {
-  for (let after: string | null = ''; after !== null; ) {
+  for (let after: string | null = ''; after !== null;) {
     const { rows }: { rows: { last: string | null }[] } = await db.query(
       `with page as (select id from ${table} where id > $2 order by id limit ${atOnce}),
          raised as (update ${table} t set ${column} = $1 from page where t.id = page.id and t.${column} < $1)

@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto';
 import { ProblemError } from '@millrace/contract';
-import { type ObjectStore } from '@millrace/objects';
+import { type ObjectStore, ObjectStoreError } from '@millrace/objects';
 import {
   createHoldCommands,
   type HoldCopy,
@@ -16,7 +17,9 @@ const prefix = 'record/holds/';
 const atOnce = 500;
 const largestBytes = 64 * 1024;
 
-const keyOf = ({ id }: HoldCopy): string => `${prefix}${id}`;
+/** By what a hold is, not by its id: one that is placed again has the same copy, which goes when it is lifted. */
+const keyOf = ({ videoId, source, reference }: HoldCopy): string =>
+  prefix + hash('sha256', JSON.stringify([videoId, source, reference]));
 
 /**
  * Keeps a copy of every standing hold in the bucket, beside the record. A record that came back from a backup gets back
@@ -55,7 +58,12 @@ async function placeAgain(deps: RestoreDeps, signal: AbortSignal): Promise<numbe
     const page = await objects.list(prefix, next ?? undefined);
     for (const { key } of page.items) {
       signal.throwIfAborted();
-      const { id, ...hold } = await read(objects, key);
+      const copied = await read(objects, key);
+      if (copied === null) {
+        logger.error({ key }, 'the copy of a hold cannot be read');
+        continue;
+      }
+      const { id, ...hold } = copied;
       try {
         await holds.place(hold, 'restore');
         placed += 1;
@@ -73,10 +81,23 @@ async function placeAgain(deps: RestoreDeps, signal: AbortSignal): Promise<numbe
   return placed;
 }
 
-async function read(objects: ObjectStore, key: string): Promise<HoldCopy> {
-  const { stream, sizeBytes } = await objects.get(key);
-  if (sizeBytes > largestBytes) throw new Error(`the copy of a hold at ${key} has ${sizeBytes} bytes`);
+/** Null for what is no copy of a hold, or gone since it was listed: the others come back all the same. */
+async function read(objects: ObjectStore, key: string): Promise<HoldCopy | null> {
+  const found = await objects.get(key).catch((error: unknown) => {
+    if (error instanceof ObjectStoreError && error.code === 'no_such_key') return null;
+    throw error;
+  });
+  if (found === null) return null;
   const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk as Buffer);
-  return holdCopy.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+  let size = 0;
+  for await (const chunk of found.stream as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > largestBytes) return null;
+    chunks.push(chunk);
+  }
+  try {
+    return holdCopy.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+  } catch {
+    return null;
+  }
 }

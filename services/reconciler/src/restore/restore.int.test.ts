@@ -218,6 +218,8 @@ describe('a record that came back from a backup', () => {
     await store.query(`delete from video_holds where video_id <> 'vid_old'`);
     await store.query(`delete from videos where id = 'vid_gone'`);
     await store.query(`update videos set status = 'ready' where id = 'vid_new'`);
+    // What is no copy keeps none of the others back.
+    await objects.put('record/holds/0', Buffer.from('{"id":'));
     await declareRestored(store, { actor: 'test' });
     await copyHolds();
     expect(await Promise.all(['vid_old', 'vid_new', 'vid_free'].map(statusOf))).toEqual([
@@ -228,6 +230,14 @@ describe('a record that came back from a backup', () => {
       `select reason, legal from video_holds where video_id = 'vid_new' and lifted_at is null`,
     );
     expect(rows).toEqual([{ reason: 'since', legal: true }]);
+
+    // One that was placed again and lifted since is not wanted by the next restore.
+    await copyHolds();
+    await createHoldCommands(store).lift({ videoId: 'vid_new', source: 'admin', reference: 'admin' }, 'test');
+    await copyHolds();
+    await declareRestored(store, { actor: 'test' });
+    await copyHolds();
+    expect(await statusOf('vid_new')).toBe('ready');
   });
 
   it('had its copies kept true: one that changed is written again, one that was lifted goes', async () => {
