@@ -11,7 +11,9 @@ export const mountsUnder = (folder: string, mounts: string): string[] =>
   mounts
     .split('\n')
     .map((line) => line.split(' ')[1] ?? '')
-    .map((place) => place.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8))))
+    .map((place) =>
+      place.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8))),
+    )
     .filter((place) => place.startsWith(`${folder}/`))
     .reverse();
 
