@@ -74,7 +74,7 @@ describe('a database that is restored from an older backup', () => {
     uploadedSince = await upload();
     await hold(heldSince);
     const copies = async (): Promise<number> =>
-      (await objects()).filter((path) => path.includes('/hld_')).length;
+      (await objects()).filter((path) => path.includes('/record/holds/')).length;
     await waitFor(async () => (await copies()) === 2, {
       timeoutMs: patienceMs,
       what: 'copies of both holds',
