@@ -94,6 +94,14 @@ describeWith(
         await walkVideo(player, playlistUrl, folder);
         await checkRefusals({ stack, report, customer, video: ready, player, playlistUrl, token });
         await checkReadyEvent(webhooks, { name: 'ready again', videoId });
+        // The hold of before may have been lifted too soon to be confirmed by the CDN.
+        await stack.millrace('video', 'hold', videoId, '--reason', 'stays');
+        const confirmed = 'sum(millrace_hold_propagation_seconds_count)';
+        await waitFor(async () => Number((await prometheus.query(confirmed))[0]?.value[1] ?? 0) > 0, {
+          timeoutMs: patienceMs,
+          what: 'the CDN to confirm a hold',
+        });
+        await stack.millrace('video', 'lift', videoId);
       } finally {
         await receiver.stop();
       }
