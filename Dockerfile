@@ -24,23 +24,23 @@ COPY services/cdn/package.json services/cdn/
 COPY services/encoder/package.json services/encoder/
 COPY services/reconciler/package.json services/reconciler/
 COPY services/webhooks/package.json services/webhooks/
-ENV npm_config_audit=false npm_config_fund=false npm_config_update_notifier=false
+ENV npm_config_cache=/var/cache/npm npm_config_audit=false npm_config_fund=false npm_config_update_notifier=false
 
 FROM manifests AS api-modules
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --workspace services/api
+RUN --mount=type=cache,target=/var/cache/npm npm ci --omit=dev --ignore-scripts --workspace services/api
 
 FROM manifests AS cdn-modules
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --workspace services/cdn
+RUN --mount=type=cache,target=/var/cache/npm npm ci --omit=dev --ignore-scripts --workspace services/cdn
 
 FROM manifests AS encoder-modules
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --workspace services/encoder
+RUN --mount=type=cache,target=/var/cache/npm npm ci --omit=dev --ignore-scripts --workspace services/encoder
 
 FROM manifests AS webhooks-modules
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --workspace services/webhooks
+RUN --mount=type=cache,target=/var/cache/npm npm ci --omit=dev --ignore-scripts --workspace services/webhooks
 
 # With the command line, which is in the workspace `embedded`; its PostgreSQL is an optional package.
 FROM manifests AS reconciler-modules
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --omit=optional --ignore-scripts --workspace services/reconciler --workspace embedded
+RUN --mount=type=cache,target=/var/cache/npm npm ci --omit=dev --omit=optional --ignore-scripts --workspace services/reconciler --workspace embedded
 
 # What every image runs on: npm is for building, and nobody is root.
 FROM base AS runtime

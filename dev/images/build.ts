@@ -134,6 +134,6 @@ async function run(step: Step & { kind: 'run' }, { result, options }: Place): Pr
 
 /** This machine's own cache of npm: what is in the lock file has been fetched already. */
 function cacheOf(path: string): string {
-  if (path !== '/root/.npm') throw new Error(`there is no cache for ${path}`);
+  if (path !== '/var/cache/npm') throw new Error(`there is no cache for ${path}`);
   return process.env['npm_config_cache'] || `${homedir()}/.npm`;
 }

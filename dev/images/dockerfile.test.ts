@@ -18,7 +18,7 @@ describe('parseDockerfile', () => {
       '# between',
       ' && two',
       'FROM base AS app',
-      'RUN --mount=type=cache,target=/root/.npm npm ci',
+      'RUN --mount=type=cache,target=/var/cache/npm npm ci',
       'COPY --from=base --chmod=0755 a b/ c/',
       'USER 1:2',
       'ENTRYPOINT ["node", "x.ts"]',
@@ -35,7 +35,7 @@ describe('parseDockerfile', () => {
       {
         ...{ name: 'app', from: 'base' },
         steps: [
-          { kind: 'run', command: 'npm ci', caches: ['/root/.npm'] },
+          { kind: 'run', command: 'npm ci', caches: ['/var/cache/npm'] },
           { kind: 'copy', from: 'base', mode: '0755', sources: ['a', 'b/'], target: 'c/' },
           { kind: 'user', user: '1:2' },
           { kind: 'entrypoint', command: ['node', 'x.ts'] },
