@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { probePort } from '@millrace/platform';
+import { quietPort } from '@millrace/platform';
 import { z } from 'zod';
 import { serverFolder, serverProcess, untilSaid } from '../server-process.ts';
 import { prometheusPrograms } from './programs.ts';
@@ -58,7 +58,7 @@ export async function startPrometheus({ targets }: PrometheusOptions): Promise<P
   const { prometheus } = await prometheusPrograms();
   const { dataDir, remove } = await serverFolder(undefined, 'millrace-prometheus-');
   await mkdir(dataDir, { recursive: true });
-  const port = await probePort(host);
+  const port = await quietPort(host);
   const [config, ruleFile] = [join(dataDir, 'prometheus.json'), join(dataDir, 'rules.json')];
   const groups = readGroups().map((group) => ({ ...group, interval }));
   await writeFile(ruleFile, JSON.stringify({ groups }));

@@ -1,15 +1,7 @@
-import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
-import { type Logger, probePort } from '@millrace/platform';
+import { isFreePort, type Logger, quietPort } from '@millrace/platform';
 import { z } from 'zod';
 import { DamagedFileError, readJsonFile, writeJsonFile } from './json-file.ts';
-
-/**
- * Below what systems give to whoever asks for any port (from 32,768 on Linux, 49,152 elsewhere): between the choice and
- * its use, and while nothing runs, nobody gets it by chance.
- */
-const quiet = { from: 15_000, to: 32_000 };
-const mostTries = 100;
 
 const schema = z.record(z.string(), z.number().int().min(1).max(65_535));
 
@@ -56,19 +48,8 @@ async function rememberedOrFree(
   onTaken: (port: number) => void,
 ): Promise<number> {
   if (remembered !== undefined && !chosen.includes(remembered)) {
-    if (await isFree(host, remembered)) return remembered;
+    if (await isFreePort(host, remembered)) return remembered;
     onTaken(remembered);
   }
-  for (let tries = 0; tries < mostTries; tries += 1) {
-    const port = randomInt(quiet.from, quiet.to);
-    if (!chosen.includes(port) && (await isFree(host, port))) return port;
-  }
-  // Whatever keeps all of them from us, the system's own choice works or says it.
-  return probePort(host);
+  return quietPort(host, chosen);
 }
-
-const isFree = (host: string, port: number): Promise<boolean> =>
-  probePort(host, port).then(
-    () => true,
-    () => false,
-  );

@@ -11,11 +11,11 @@ export {
 export { checkEgressUrl } from './egress/check-url.ts';
 export { createKeep } from './keep.ts';
 export { type Phase, reachPhase } from './phase.ts';
-export { probePort } from './probe-port.ts';
+export { isFreePort, probePort, quietPort } from './probe-port.ts';
 export { createEgress, type EgressOptions } from './egress/guarded-egress.ts';
 export { startServices } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, logLevels, silentLogger } from './logger.ts';
-export { type Loop, type LoopSupervisor, superviseLoops } from './loops.ts';
+export { type Loop, type LoopSupervisor, repeatEvery, superviseLoops } from './loops.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export { type ProcessConfig, processSettings } from './process-settings.ts';
 export { type ProcessParts, runService } from './run-service.ts';

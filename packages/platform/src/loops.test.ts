@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { captureLogger, createManualClock } from '@millrace/testing';
-import { type Loop, superviseLoops } from './loops.ts';
+import { type Loop, repeatEvery, superviseLoops } from './loops.ts';
 import { createMetrics } from './metrics.ts';
 
 const setUp = (loops: readonly Loop[]) => {
@@ -83,5 +83,33 @@ describe('superviseLoops', () => {
     await supervisor.stop();
     expect(supervisor.checks()['stubborn']).toBe('ok');
     expect(log.lines.filter(({ fields }) => fields['loop'] === 'stubborn')).toEqual([]);
+  });
+});
+
+describe('repeatEvery', () => {
+  it('works, rests and works again, until it is aborted', async () => {
+    const clock = createManualClock();
+    const stopping = new AbortController();
+    let done = 0;
+    let works = 0;
+    const running = repeatEvery(1_000, clock, () => {
+      works++;
+    })(stopping.signal, () => done++);
+    await clock.whenSleeping();
+    expect([works, done]).toEqual([1, 1]);
+    await clock.advance(999);
+    expect(works).toBe(1);
+    await clock.advance(1);
+    expect([works, done]).toEqual([2, 2]);
+    stopping.abort();
+    await running;
+    expect(works).toBe(2);
+  });
+
+  it('ends with what its work throws, which is not done then', async () => {
+    let done = 0;
+    const run = repeatEvery(1_000, createManualClock(), () => Promise.reject(new Error('broken')));
+    await expect(run(new AbortController().signal, () => done++)).rejects.toThrow('broken');
+    expect(done).toBe(0);
   });
 });

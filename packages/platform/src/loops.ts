@@ -12,6 +12,17 @@ export interface Loop {
   run(signal: AbortSignal, done: () => void): Promise<void>;
 }
 
+/** What a loop runs that does a piece of work, rests for `everyMs`, and does it again. */
+export const repeatEvery =
+  (everyMs: number, clock: Clock, work: (signal: AbortSignal) => void | Promise<void>): Loop['run'] =>
+  async (signal, done) => {
+    while (!signal.aborted) {
+      await work(signal);
+      done();
+      await clock.sleep(everyMs, signal).catch(() => undefined);
+    }
+  };
+
 export interface LoopSupervisor {
   start(): void;
   /** Aborts every loop and waits for them. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Bus } from '@millrace/bus';
 import { type PlaybackConfirmationMessage, topics } from '@millrace/contract';
-import { type Clock, type Loop } from '@millrace/platform';
+import { type Clock, type Loop, repeatEvery } from '@millrace/platform';
 import { type PlaybackStates } from './playback-states.ts';
 
 /** Tells the record's side up to which change this process decides. */
@@ -46,13 +46,7 @@ export function createConfirmations({
     leave: () => tell({ ended: true }),
     loop: {
       name: 'playback-confirmations',
-      run: async (signal, done) => {
-        while (!signal.aborted) {
-          if (isNews()) await tell();
-          done();
-          await clock.sleep(intervalMs, signal).catch(() => undefined);
-        }
-      },
+      run: repeatEvery(intervalMs, clock, () => (isNews() ? tell() : undefined)),
     },
   };
 }

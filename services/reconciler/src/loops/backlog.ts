@@ -1,4 +1,4 @@
-import { type Clock, type Loop, type Metrics } from '@millrace/platform';
+import { type Clock, type Loop, type Metrics, repeatEvery } from '@millrace/platform';
 import { type Database, encodeBacklog } from '@millrace/store';
 
 const everyMs = 5_000;
@@ -21,19 +21,8 @@ export const backlogLoop = ({
     'Estimated CPU seconds of encode tasks that wait or are under way, by class.',
     ['class'],
   );
-  return {
-    name: 'encode-backlog',
-    run: async (signal, done) => {
-      try {
-        while (!signal.aborted) {
-          for (const { class: name, seconds } of await encodeBacklog(store))
-            backlog.set(seconds, { class: name });
-          done();
-          await clock.sleep(everyMs, signal).catch(() => undefined);
-        }
-      } finally {
-        backlog.clear();
-      }
-    },
-  };
+  const show = repeatEvery(everyMs, clock, async () => {
+    for (const { class: name, seconds } of await encodeBacklog(store)) backlog.set(seconds, { class: name });
+  });
+  return { name: 'encode-backlog', run: (...run) => show(...run).finally(() => backlog.clear()) };
 };

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
+import { type Clock, type Logger, type Loop, type Metrics, repeatEvery } from '@millrace/platform';
 
 /**
  * One thing that the reconciler keeps true. Level-triggered: each run looks at the world and mends what
@@ -84,16 +84,12 @@ export function repeat(
   corrections.inc({ loop: loop.name }, 0);
   return {
     name: loop.name,
-    run: async (signal, done) => {
-      while (!signal.aborted) {
-        const startedAt = clock.now().getTime();
-        const mended = await loop.run(signal);
-        duration.observe((clock.now().getTime() - startedAt) / 1000, { loop: loop.name });
-        corrections.inc({ loop: loop.name }, mended);
-        if (mended > 0) logger.info({ loop: loop.name, corrections: mended }, 'reconciled');
-        done();
-        await clock.sleep(loop.everyMs, signal).catch(() => undefined);
-      }
-    },
+    run: repeatEvery(loop.everyMs, clock, async (signal) => {
+      const startedAt = clock.now().getTime();
+      const mended = await loop.run(signal);
+      duration.observe((clock.now().getTime() - startedAt) / 1000, { loop: loop.name });
+      corrections.inc({ loop: loop.name }, mended);
+      if (mended > 0) logger.info({ loop: loop.name, corrections: mended }, 'reconciled');
+    }),
   };
 }

@@ -1,4 +1,4 @@
-import { type Clock, type Loop, type Metrics } from '@millrace/platform';
+import { type Clock, type Loop, type Metrics, repeatEvery } from '@millrace/platform';
 import { countEncodePauses, type Database, encodeQueueAges, outboxBacklog } from '@millrace/store';
 
 const everyMs = 5_000;
@@ -24,24 +24,17 @@ export const waitingLoop = ({
     ['class'],
   );
   const pauses = metrics.gauge('millrace_encode_pauses', 'Pauses of encoding that the team made.', ['scope']);
-  return {
-    name: 'waiting',
-    run: async (signal, done) => {
-      try {
-        while (!signal.aborted) {
-          const outbox = await outboxBacklog(store);
-          rows.set(outbox.waiting, { state: 'waiting' });
-          rows.set(outbox.parked, { state: 'parked' });
-          oldest.set(outbox.oldestSeconds);
-          for (const { class: name, oldestSeconds } of await encodeQueueAges(store))
-            queued.set(oldestSeconds, { class: name });
-          for (const { scope, count } of await countEncodePauses(store)) pauses.set(count, { scope });
-          done();
-          await clock.sleep(everyMs, signal).catch(() => undefined);
-        }
-      } finally {
-        for (const gauge of [rows, oldest, queued, pauses]) gauge.clear();
-      }
-    },
+  const show = repeatEvery(everyMs, clock, async () => {
+    const outbox = await outboxBacklog(store);
+    rows.set(outbox.waiting, { state: 'waiting' });
+    rows.set(outbox.parked, { state: 'parked' });
+    oldest.set(outbox.oldestSeconds);
+    for (const { class: name, oldestSeconds } of await encodeQueueAges(store))
+      queued.set(oldestSeconds, { class: name });
+    for (const { scope, count } of await countEncodePauses(store)) pauses.set(count, { scope });
+  });
+  const forget = (): void => {
+    for (const gauge of [rows, oldest, queued, pauses]) gauge.clear();
   };
+  return { name: 'waiting', run: (...run) => show(...run).finally(forget) };
 };

@@ -1,4 +1,4 @@
-import { type Clock, type Loop, type Metrics } from '@millrace/platform';
+import { type Clock, type Loop, type Metrics, repeatEvery } from '@millrace/platform';
 import { type Database, webhookBacklog } from '@millrace/store';
 
 const everyMs = 10_000;
@@ -20,14 +20,10 @@ export const backlogLoop = ({
   const open = metrics.gauge('millrace_webhook_breakers_open', 'Endpoints that keep failing.');
   return {
     name: 'webhook-backlog',
-    run: async (signal, done) => {
-      while (!signal.aborted) {
-        const backlog = await webhookBacklog(store);
-        oldest.set(backlog.oldestDueSeconds);
-        open.set(backlog.openBreakers);
-        done();
-        await clock.sleep(everyMs, signal).catch(() => undefined);
-      }
-    },
+    run: repeatEvery(everyMs, clock, async () => {
+      const backlog = await webhookBacklog(store);
+      oldest.set(backlog.oldestDueSeconds);
+      open.set(backlog.openBreakers);
+    }),
   };
 };

@@ -1,4 +1,4 @@
-import { type Bell, type Clock, type Loop } from '@millrace/platform';
+import { type Bell, type Clock, type Loop, repeatEvery } from '@millrace/platform';
 import { type Database, takeOverClaims, type WebhookWorker } from '@millrace/store';
 import { type Reporter } from './report.ts';
 
@@ -24,15 +24,10 @@ export const takeOverLoop = ({
   clock: Clock;
 }): Loop => ({
   name: 'take-over',
-  run: async (signal, done) => {
-    while (!signal.aborted) {
-      const count = await takeOverClaims(store, worker, holds());
-      if (count > 0) {
-        reporter.interrupted(count);
-        bell.ring();
-      }
-      done();
-      await clock.sleep(everyMs, signal).catch(() => undefined);
-    }
-  },
+  run: repeatEvery(everyMs, clock, async () => {
+    const count = await takeOverClaims(store, worker, holds());
+    if (count === 0) return;
+    reporter.interrupted(count);
+    bell.ring();
+  }),
 });

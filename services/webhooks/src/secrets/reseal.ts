@@ -1,5 +1,5 @@
 import { type KeySet, openWebhookSecret, SealedSecretError, sealWebhookSecret } from '@millrace/domain';
-import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
+import { type Clock, type Logger, type Loop, type Metrics, repeatEvery } from '@millrace/platform';
 import { type Database, resealSecret, secretsOfOtherKeys } from '@millrace/store';
 
 const everyMs = 60_000;
@@ -25,15 +25,11 @@ export const resealLoop = (deps: {
   );
   return {
     name: 'reseal-secrets',
-    run: async (signal, done) => {
-      while (!signal.aborted) {
-        const left = await resealAll(deps, signal);
-        waiting.set(left.readable, { readable: 'true' });
-        waiting.set(left.unreadable, { readable: 'false' });
-        done();
-        await clock.sleep(everyMs, signal).catch(() => undefined);
-      }
-    },
+    run: repeatEvery(everyMs, clock, async (signal) => {
+      const left = await resealAll(deps, signal);
+      waiting.set(left.readable, { readable: 'true' });
+      waiting.set(left.unreadable, { readable: 'false' });
+    }),
   };
 };
 
