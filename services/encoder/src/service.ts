@@ -8,6 +8,7 @@ import {
   type LoopSupervisor,
   type Metrics,
   reachPhase,
+  repeatEvery,
   type Service,
   superviseLoops,
 } from '@millrace/platform';
@@ -112,11 +113,7 @@ const permits = (slots: Slots, { bus, logger, metrics }: EncoderDeps): Member =>
 /** Looks for work now and then: a permit may be lost, work may not. */
 const idleLook = (slots: Slots, { clock, config }: EncoderDeps): Loop => ({
   name: 'idle-look',
-  run: async (signal, done) => {
-    while (!signal.aborted) {
-      while (await slots.look());
-      done();
-      await clock.sleep(config.ENCODER_IDLE_MS, signal);
-    }
-  },
+  run: repeatEvery(config.ENCODER_IDLE_MS, clock, async () => {
+    while (await slots.look());
+  }),
 });
