@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type RouteDefinition, routes } from '@millrace/contract';
-import { recordOf } from '../testing/record.ts';
+import { recordOf, toldLater } from '../testing/record.ts';
 import { seedVideo } from '../testing/seed-video.ts';
 import {
   adminToken,
@@ -94,14 +94,14 @@ describe('the audit log', () => {
   it.each(changing)('not written undoes %s [ADM-005]', async (id, { method }) => {
     const act = await acts[id]?.();
     if (act === undefined) throw new Error(`${id} has no example here`);
-    const before = await recordOf(api.store);
+    const before = await recordOf(api.store, toldLater);
     await api.store.query(`alter table audit add constraint full_disk check (false) not valid`);
     try {
       expect((await admin(method, act)).status).toBe(500);
     } finally {
       await api.store.query('alter table audit drop constraint full_disk');
     }
-    expect(await recordOf(api.store)).toEqual(before);
+    expect(await recordOf(api.store, toldLater)).toEqual(before);
   });
 
   it('only grows: the record refuses to change or delete its rows [ADM-005]', async () => {

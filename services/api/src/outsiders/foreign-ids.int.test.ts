@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isInternal, parameterNames, type RouteDefinition, routes } from '@millrace/contract';
 import { createEstate, type Estate, pathWith, type ProjectOperation } from '../testing/estate.ts';
-import { recordOf } from '../testing/record.ts';
+import { recordOf, toldLater } from '../testing/record.ts';
 import { type Answer, type Ask } from '../testing/test-api.ts';
 import { createUploadBench, type UploadBench } from '../testing/upload-bench.ts';
 
@@ -68,7 +68,7 @@ describe('ids of somebody else', () => {
 
   /** Uses of keys and sessions are noted in the background, and are the caller's own. */
   const record = (): Promise<Record<string, string>> =>
-    recordOf(bench.api.store, ['api_keys', 'sessions', 'rate_windows']);
+    recordOf(bench.api.store, ['api_keys', 'sessions', ...toldLater]);
   const mySession = (): Ask => ({ cookie: mine.tenant.cookie });
   /** My credentials of one project alone, as far as the route has any use for them. */
   const myKeys = ({ auth, keyScope }: RouteDefinition, anyScope: boolean): Ask[] => [

@@ -1,5 +1,8 @@
 import { type Database } from '@millrace/store';
 
+/** Tables that hear of requests a moment after their answers: whoever compares two records leaves them out. */
+export const toldLater: readonly string[] = ['rate_windows'];
+
 /** Everything that the record holds, as text table by table, but for the tables that are left out. */
 export async function recordOf(
   store: Database,
