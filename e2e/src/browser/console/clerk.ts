@@ -20,6 +20,9 @@ export interface Clerk {
 
 export function createClerk(page: Page): Clerk {
   const who = page.locator('#who');
+  /** Forms have fields of the same names, and a new one comes a moment after the address has changed. */
+  const formOf = (id: OperationId): Promise<void> =>
+    page.locator(`#routes a[href="#${id}"][aria-current]`).waitFor();
   return {
     page,
     async come() {
@@ -35,6 +38,7 @@ export function createClerk(page: Page): Clerk {
     who: () => who.innerText(),
     async send(id, { params = {}, query = {}, body, raw }) {
       await page.locator(`#routes a[href="#${id}"]`).click();
+      await formOf(id);
       for (const [name, value] of Object.entries({ ...params, ...query }))
         await page.locator(`#field-${name}`).fill(value);
       const text = raw ?? (body === undefined ? undefined : JSON.stringify(body));
@@ -50,7 +54,7 @@ export function createClerk(page: Page): Clerk {
     async putParts(file) {
       await page.locator('#parts-file').setInputFiles(file);
       await page.getByRole('button', { name: 'Send its parts' }).click();
-      await page.waitForURL(/#completeUpload$/);
+      await formOf('completeUpload');
       const body = await page.locator('#field-body').inputValue();
       return (JSON.parse(body) as { parts: unknown }).parts;
     },

@@ -31,15 +31,14 @@ async function waitUntil(
   once: () => Promise<Answered>,
   until: NonNullable<Step['until']>,
 ): Promise<Answered> {
-  let last: Answered = { status: 0, body: {} };
-  await waitFor(
+  return waitFor(
     async () => {
-      last = await once();
-      return until(last.body);
+      const answered = await once();
+      if (!until(answered.body)) throw new Error(`it answered ${JSON.stringify(answered.body)}`);
+      return answered;
     },
     { timeoutMs: 60_000, what: `${id} to answer what is waited for` },
   );
-  return last;
 }
 
 /** Calls routes with a key, from a server. */
