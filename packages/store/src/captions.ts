@@ -147,13 +147,11 @@ async function lockTakingCaptions(tx: Transaction, place: CaptionsPlace): Promis
   return video;
 }
 
-/** What a video under a legal hold had stays until the video goes. */
 async function doomReplaced(tx: Transaction, videoId: string, language: string): Promise<void> {
   await tx.query(
     `update object_prefixes p set delete_after = clock_timestamp() + ${replacedFor}
      from captions c
-     where c.video_id = $1 and c.language = $2 and p.prefix = c.prefix and p.delete_after is null
-       and not exists (select from video_holds h where h.video_id = $1 and h.legal and h.lifted_at is null)`,
+     where c.video_id = $1 and c.language = $2 and p.prefix = c.prefix and p.delete_after is null`,
     [videoId, language],
     'captions-doom-replaced',
   );

@@ -2,6 +2,7 @@ import { ProblemError } from '@millrace/contract';
 import { writeAudit } from './audit.ts';
 import { type Database } from './db.ts';
 import { eraseSettings } from './erasure.ts';
+import { underLegalHold } from './legal-holds.ts';
 import { moveVideo } from './video-moves.ts';
 
 const erasing =
@@ -77,8 +78,8 @@ const deleteVideo = (db: Database, id: string): Promise<boolean> =>
 async function forgetVideos(db: Database, limit: number): Promise<number> {
   const { rowCount } = await db.query(
     `with gone as (
-       select id from videos v where ${erasing} and deleted_at is not null and title <> '' and not exists (
-         select from video_holds h where h.video_id = v.id and h.legal and h.lifted_at is null)
+       select id from videos v where ${erasing} and deleted_at is not null and title <> ''
+         and not ${underLegalHold('v.id')}
        limit $1
      ), jobs as (
        update encode_jobs set manifest = null, report = '{}', trace = '{}' where video_id in (select id from gone)

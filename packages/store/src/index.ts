@@ -65,6 +65,7 @@ export {
   expireRows,
   forgetPrefix,
   markPurged,
+  mayPurge,
   unknownUploads,
 } from './purge.ts';
 export {

@@ -1,5 +1,6 @@
 import { randomSegment } from '@millrace/domain';
 import { type Queryable, type Transaction } from './db.ts';
+import { underLegalHold } from './legal-holds.ts';
 
 /** A new random prefix for objects of a video; its row must exist before the first byte under it. */
 export const newPrefix = (videoId: string): string => `videos/${videoId}/${randomSegment()}/`;
@@ -38,18 +39,20 @@ export async function openAttemptPrefix(db: Queryable, attempt: Attempt): Promis
 
 /**
  * Gives an attempt's objects up. Returns its prefix when the objects may be deleted at once, null when there is
- * none or when the attempt turned out to have won (its finish was recorded though the answer was lost).
+ * none, when a legal hold keeps them, or when the attempt turned out to have won (its finish was recorded though the
+ * answer was lost).
  */
 export async function abandonAttempt(db: Queryable, attempt: Attempt): Promise<string | null> {
-  const { rows } = await db.query<{ prefix: string }>(
+  const { rows } = await db.query<{ prefix: string; kept: boolean }>(
     `update object_prefixes p set delete_after = coalesce(p.delete_after, clock_timestamp())
      where p.task_id = $1 and p.fence = $2
        and not exists (select from task_outputs o where o.task_id = $1 and o.fence = $2)
-     returning prefix`,
+     returning prefix, ${underLegalHold('p.video_id')} as kept`,
     [attempt.taskId, attempt.fence],
     'prefix-abandon',
   );
-  return rows[0]?.prefix ?? null;
+  const [given] = rows;
+  return given === undefined || given.kept ? null : given.prefix;
 }
 
 /** Marks every attempt of the video that the given job did not choose for the sweep. */

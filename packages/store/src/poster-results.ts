@@ -22,8 +22,7 @@ const replacedFor = `interval '10 minutes'`;
 
 /**
  * Ends the task of a poster, and with it the job: the video plays by the new delivery index, its version rises and
- * the CDN hears of it. What the index replaces goes ten minutes later; under a legal hold it stays as long as the
- * video.
+ * the CDN hears of it. What the index replaces goes ten minutes later.
  */
 export const finishPoster = (
   db: Database,
@@ -50,8 +49,7 @@ export const finishPoster = (
 async function doomReplaced(tx: Transaction, videoId: string, prefixes: readonly string[]): Promise<void> {
   await tx.query(
     `update object_prefixes set delete_after = clock_timestamp() + ${replacedFor}
-     where video_id = $1 and prefix = any($2) and kind = 'attempt' and delete_after is null
-       and not exists (select from video_holds h where h.video_id = $1 and h.legal and h.lifted_at is null)`,
+     where video_id = $1 and prefix = any($2) and kind = 'attempt' and delete_after is null`,
     [videoId, prefixes],
     'poster-doom-replaced',
   );

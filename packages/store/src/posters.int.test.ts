@@ -16,6 +16,7 @@ import {
   createEncodeJob,
   createHoldCommands,
   type Database,
+  doomedPrefixes,
   failTask,
   findEncodeJob,
   findIngestReport,
@@ -349,18 +350,31 @@ describe('while a poster is made', () => {
     expect((await state())?.status).toBe('ready');
   });
 
-  it('what a legal hold keeps stays, replaced or not, until that is lifted', async () => {
+  it('what a legal hold keeps stays, replaced or not, until that is lifted [HLD-009]', async () => {
     const { videoId, replaced } = await playing();
     const holds = createHoldCommands(db);
     const hold = { videoId, source: 'admin', reference: 'admin' } as const;
-    await holds.place({ ...hold, reason: null, legal: true }, 'admin');
+    const going = async (): Promise<string[]> => {
+      await db.query(`update object_prefixes set delete_after = delete_after - interval '11 min'`);
+      return (await doomedPrefixes(db, 100)).map(({ prefix }) => prefix).sort();
+    };
     await wish(videoId, 7);
     expect(await finish(await mustClaim(), replaced)).toBe('done');
-    await remove(videoId);
-    const left = () => column('select prefix as it from object_prefixes where delete_after is null');
-    expect(await left()).toEqual(expect.arrayContaining(replaced));
+    // Within the ten minutes.
+    await holds.place({ ...hold, reason: null, legal: true }, 'admin');
+    expect(await going()).toEqual([]);
     await holds.lift(hold, 'admin');
-    expect(await left()).toEqual([]);
+    expect(await going()).toEqual(replaced);
+
+    await holds.place({ ...hold, reason: null, legal: true }, 'admin');
+    await wish(videoId, 8);
+    const lost = await mustClaim();
+    await openPrefix(lost);
+    await remove(videoId);
+    expect(await abandonAttempt(db, attemptOf(lost))).toBeNull();
+    expect(await going()).toEqual([]);
+    await holds.lift(hold, 'admin');
+    expect(await going()).toEqual(await column('select prefix as it from object_prefixes order by 1'));
   });
 });
 

@@ -1,4 +1,5 @@
 import { type Queryable } from './db.ts';
+import { underLegalHold } from './legal-holds.ts';
 
 /** A prefix whose objects must go. `upload` is the multipart upload that may still be open under it. */
 export interface DoomedPrefix {
@@ -11,7 +12,7 @@ export interface DoomedPrefix {
 
 /**
  * Prefixes to purge now: tombstoned and never purged, or purged a day ago and due for the second look (a worker
- * that was paused for long may have written after the first).
+ * that was paused for long may have written after the first). Under a legal hold they wait until it is lifted.
  */
 export async function doomedPrefixes(db: Queryable, limit: number): Promise<DoomedPrefix[]> {
   const { rows } = await db.query<{
@@ -27,6 +28,7 @@ export async function doomedPrefixes(db: Queryable, limit: number): Promise<Doom
      left join uploads u on p.kind = 'source' and u.video_id = p.video_id and u.state <> 'completed'
      where p.delete_after <= clock_timestamp()
        and (p.purged_at is null or p.purged_at < clock_timestamp() - interval '1 day')
+       and not ${underLegalHold('p.video_id')}
      order by p.delete_after limit $1`,
     [limit],
     'purge-doomed',
@@ -35,6 +37,16 @@ export async function doomedPrefixes(db: Queryable, limit: number): Promise<Doom
     ...row,
     upload: key === null || uploadId === null ? null : { key, uploadId },
   }));
+}
+
+/** Whether a listed prefix may still be purged: a legal hold may have come since. */
+export async function mayPurge(db: Queryable, { videoId }: DoomedPrefix): Promise<boolean> {
+  const { rows } = await db.query<{ may: boolean }>(
+    `select not ${underLegalHold('$1')} as may`,
+    [videoId],
+    'purge-may',
+  );
+  return rows[0]?.may === true;
 }
 
 /** Records a purge; the second look comes a day later. */
@@ -59,8 +71,8 @@ export async function forgetPrefix(db: Queryable, { prefix, videoId }: DoomedPre
 }
 
 /**
- * Store uploads that no row of `uploads` knows: left by a crash between the store and the record. What was closed
- * under a legal hold is known as long as its prefix is not given up.
+ * Store uploads that no row of `uploads` knows: left by a crash between the store and the record. What was closed is
+ * known as long as its prefix is not given up, or a legal hold keeps it.
  */
 export async function unknownUploads(
   db: Queryable,
@@ -73,7 +85,8 @@ export async function unknownUploads(
        select from uploads u where u.store_upload_id = o.upload_id
          and (u.state in ('open', 'completing') or exists (
            select from object_prefixes p
-           where p.video_id = u.video_id and p.kind = 'source' and p.delete_after is null)))`,
+           where p.video_id = u.video_id and p.kind = 'source'
+             and (p.delete_after is null or ${underLegalHold('u.video_id')}))))`,
     [uploads.map((upload) => upload.key), uploads.map((upload) => upload.uploadId)],
     'purge-unknown-uploads',
   );

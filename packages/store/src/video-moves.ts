@@ -9,6 +9,7 @@ import {
 } from '@millrace/contract';
 import { type ActiveHold, decideVideo, newId, type VideoTrigger } from '@millrace/domain';
 import { type Queryable, type Transaction } from './db.ts';
+import { underLegalHold } from './legal-holds.ts';
 import { addToOutbox, videoStateMessage } from './outbox.ts';
 import { releaseReservations } from './reservations.ts';
 import { lockVideo, risingUpdatedAt, videoPlaybackStateOf, videoResource, type VideoRow } from './videos.ts';
@@ -206,7 +207,7 @@ async function cancelEncoding(tx: Transaction, videoId: string): Promise<void> {
 
 /**
  * Marks a video's objects for the sweep. Objects under a legal hold stay until it is lifted, which calls this
- * again (contract VID-113, VID-114).
+ * again (contract HLD-009).
  */
 export async function doomObjects(
   tx: Transaction,
@@ -216,7 +217,7 @@ export async function doomObjects(
   await tx.query(
     `update object_prefixes set delete_after = clock_timestamp()
      where video_id = $1 and delete_after is null and ($2 = 'all' or kind = 'attempt')
-       and not exists (select from video_holds h where h.video_id = $1 and h.legal and h.lifted_at is null)`,
+       and not ${underLegalHold('$1')}`,
     [videoId, which],
     'video-doom-objects',
   );

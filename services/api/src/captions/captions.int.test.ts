@@ -6,7 +6,7 @@ import {
   type Video,
   videoStatuses,
 } from '@millrace/contract';
-import { createHoldCommands } from '@millrace/store';
+import { createHoldCommands, doomedPrefixes } from '@millrace/store';
 import { createTestObjects, type TestObjects } from '@millrace/testing';
 import { finishEncode, seedVideo } from '../testing/seed-video.ts';
 import {
@@ -247,13 +247,25 @@ describe('deleting captions', () => {
     expect(outcome(await remove('en'))).toBe('404 not_found');
   });
 
-  it('under a legal hold leaves the file where it is, until the video goes', async () => {
+  it('under a legal hold leaves the files where they are, until that is lifted', async () => {
+    await put('en');
     await put('en');
     await hold(true);
     await put('en');
     await remove('en');
     expect(await languages()).toEqual([]);
-    expect(await prefixes()).toEqual(['kept', 'kept']);
+    expect(await prefixes()).toEqual(['waits', 'waits', 'waits']);
+    const going = async (): Promise<number> => {
+      await api.store.query(
+        `update object_prefixes set delete_after = now() - interval '1 minute' where video_id = $1 and kind = 'captions'`,
+        [videoId],
+      );
+      return (await doomedPrefixes(api.store, 100)).filter((doomed) => doomed.videoId === videoId).length;
+    };
+    expect(await going()).toBe(0);
+    const { lift } = createHoldCommands(api.store);
+    await lift({ videoId, source: 'admin', reference: 'admin' }, 'admin');
+    expect(await going()).toBe(3);
   });
 });
 

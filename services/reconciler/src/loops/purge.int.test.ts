@@ -5,11 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseKeySet } from '@millrace/domain';
 import { createFolderObjectStore, type FolderObjectStore } from '@millrace/objects/folder';
 import { silentLogger, systemClock } from '@millrace/platform';
-import { createDatabase, type Database } from '@millrace/store';
+import { createDatabase, createHoldCommands, type Database } from '@millrace/store';
 import { captureLogger, createTestDatabase } from '@millrace/testing';
 import { orphanUploadsLoop, purgeLoop } from './purge.ts';
 
 const signal = new AbortController().signal;
+const legalHold = { source: 'admin', reference: 'admin', reason: null, legal: true } as const;
 
 describe('purging objects', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -90,6 +91,37 @@ describe('purging objects', () => {
     expect(rows).toEqual([{ purged: true, prefix: null }]);
   });
 
+  it('waits while a legal hold stands, whenever that came', async () => {
+    const video = await doom('replaced');
+    await objects.put('replaced/0', Buffer.from('x'));
+    await store.query('update videos set deleted_at = null where id = $1', [video]);
+    const holds = createHoldCommands(store);
+    await holds.place({ ...legalHold, videoId: video }, 'test');
+    expect(await run()).toBe(0);
+    expect(await keys('replaced/')).toEqual(['replaced/0']);
+    await holds.lift({ ...legalHold, videoId: video }, 'test');
+    expect(await run()).toBe(1);
+    expect(await keys('replaced/')).toEqual([]);
+  });
+
+  it('leaves what came under a legal hold since it was listed', async () => {
+    for (const name of ['one', 'other']) {
+      const video = await doom(name);
+      await store.query('update videos set deleted_at = null where id = $1', [video]);
+      await objects.put(`${name}/0`, Buffer.from('x'));
+    }
+    const holdsOther: FolderObjectStore = {
+      ...objects,
+      list: async (prefix, after) => {
+        const other = prefix === 'one/' ? 'other' : 'one';
+        await createHoldCommands(store).place({ ...legalHold, videoId: `vid_${other}` }, 'test');
+        return objects.list(prefix, after);
+      },
+    };
+    expect(await purgeLoop({ store, objects: holdsOther, logger: silentLogger }).run(signal)).toBe(1);
+    expect([...(await keys('one/')), ...(await keys('other/'))]).toHaveLength(1);
+  });
+
   it('aborts an upload that is still open under a tombstoned source', async () => {
     const video = await doom('source', 'source');
     const uploadId = await objects.createUpload('source/file');
@@ -100,6 +132,29 @@ describe('purging objects', () => {
       [video, uploadId],
     );
     await run();
+    expect((await objects.listUploads()).items).toEqual([]);
+  });
+
+  it('leaves the parts of a closed upload while a legal hold stands', async () => {
+    const video = await doom('parts', 'source');
+    const uploadId = await objects.createUpload('parts/file');
+    await store.query(
+      `insert into uploads (id, video_id, project_id, account_id, object_key, store_upload_id, state, declared_bytes,
+         content_type, part_size_bytes, part_count, created_at, expires_at)
+       values ('upl_2', $1, 'prj_1', 'acc_1', 'parts/file', $2, 'expired', 1, 'video/mp4', 1, 1, now(), now())`,
+      [video, uploadId],
+    );
+    await store.query(
+      `insert into video_holds (id, video_id, source, reference, legal, placed_at)
+       values ('hld_parts', $1, 'admin', 'admin', true, now())`,
+      [video],
+    );
+    const orphans = (): Promise<number> =>
+      orphanUploadsLoop({ store, objects, now: () => new Date(Date.now() + 86_500_000) }).run(signal);
+    expect([await run(), await orphans()]).toEqual([0, 0]);
+    expect((await objects.listUploads()).items).toHaveLength(1);
+    await createHoldCommands(store).lift({ ...legalHold, videoId: video }, 'test');
+    expect(await run()).toBe(1);
     expect((await objects.listUploads()).items).toEqual([]);
   });
 

@@ -6,6 +6,7 @@ import {
   type DoomedPrefix,
   forgetPrefix,
   markPurged,
+  mayPurge,
   unknownUploads,
 } from '@millrace/store';
 import { type ReconcileLoop } from './loop.ts';
@@ -26,6 +27,7 @@ export function purgeLoop(deps: { store: Database; objects: ObjectStore; logger:
       let purged = 0;
       for (const doomed of await doomedPrefixes(deps.store, prefixesPerRun)) {
         if (signal.aborted) break;
+        if (!(await mayPurge(deps.store, doomed))) continue;
         // One prefix that cannot be purged must not keep the others waiting.
         await purge(deps, doomed).then(
           () => purged++,
