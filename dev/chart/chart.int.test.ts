@@ -223,7 +223,7 @@ describeWith(missingForClients(), 'the chart', () => {
       expect(quantity(container.resources?.limits?.['memory'])).toBeGreaterThan(blocks + rest);
     });
 
-    it('gives encoders as much disk as they think they have', () => {
+    it('gives encoders as much disk as they think they have, on nodes that have it', () => {
       for (const deployment of deploymentsOf(objects).filter((each) =>
         component(each).startsWith('encoder'),
       )) {
@@ -231,6 +231,7 @@ describeWith(missingForClients(), 'the chart', () => {
         const bytes = Number(environmentOf(container).get('ENCODER_SCRATCH_BYTES')?.value);
         const [volume] = deployment.spec.template.spec.volumes ?? [];
         expect(quantity(volume?.emptyDir?.sizeLimit)).toBeGreaterThan(bytes);
+        expect(container.resources?.requests?.['ephemeral-storage']).toBe(volume?.emptyDir?.sizeLimit);
         const folder = environmentOf(container).get('ENCODER_SCRATCH_DIR')?.value;
         expect(folder).toMatch(new RegExp(`^${container.volumeMounts?.[0]?.mountPath ?? '!'}/`));
       }

@@ -43,6 +43,8 @@ interface PodTemplate {
     serviceAccountName?: string;
     automountServiceAccountToken?: boolean;
     terminationGracePeriodSeconds?: number;
+    nodeSelector?: Record<string, string>;
+    tolerations?: { value?: string }[];
     topologySpreadConstraints?: { labelSelector: { matchLabels: Record<string, string> } }[];
     securityContext?: Record<string, unknown>;
     containers: Container[];

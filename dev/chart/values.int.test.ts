@@ -69,6 +69,32 @@ describeWith(missingForClients(), 'the values of the chart', () => {
     expect(env('video-millrace-api').get('OTEL_SDK_DISABLED')?.value).toBe('true');
   });
 
+  it('place a pool of encoders elsewhere than the others', async () => {
+    const objects = await renderChart({ values: 'large' });
+    const placed = (name: string) => {
+      const { nodeSelector, tolerations } = (named(objects, 'Deployment', name) as Workload).spec.template
+        .spec;
+      return { nodeSelector, tolerations: tolerations?.map(({ value }) => value) };
+    };
+    const others = { nodeSelector: { 'kubernetes.io/os': 'linux' }, tolerations: ['video'] };
+    expect(placed('video-millrace-encoder-standard')).toEqual(others);
+    expect(placed('video-millrace-api')).toEqual(others);
+    expect(placed('video-millrace-encoder-large')).toEqual({
+      nodeSelector: { 'node.kubernetes.io/instance-type': 'm7i.8xlarge' },
+      tolerations: ['encoding'],
+    });
+  });
+
+  it('keep the addresses of clients, whose requests are counted by them, behind a load balancer', async () => {
+    const objects = await renderChart({ values: 'large' });
+    const spec = (name: string) => named(objects, 'Service', name).spec;
+    expect(spec('video-millrace-cdn')).toMatchObject({
+      type: 'LoadBalancer',
+      externalTrafficPolicy: 'Local',
+    });
+    expect(spec('video-millrace-api')).not.toHaveProperty('externalTrafficPolicy');
+  });
+
   it('take images from the registry that is named, and from nowhere else', async () => {
     const images = async (set: string[]): Promise<Set<string>> => {
       const workloads = workloadsOf(await renderChart({ values: 'small', set }));

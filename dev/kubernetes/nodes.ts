@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-const room = { cpu: '32', memory: '64Gi', pods: '110' };
+const room = { cpu: '32', memory: '64Gi', pods: '110', 'ephemeral-storage': '256Gi' };
 
 /** Nodes, each in a zone of its own, that kwok keeps ready. */
 const nodeList = (count: number): object => ({

@@ -3,7 +3,7 @@ A Deployment with its ServiceAccount and PodDisruptionBudget. Takes
   root          the chart's scope
   component     what it is called, in names and labels
   image         the image's last part
-  values        { replicas, resources }
+  values        { replicas, resources, nodeSelector, tolerations }; without the last two, those of every pod
   env           its environment variables, as text
   ports         of the container by name, without the operations port
   grace         seconds that a graceful stop may take
@@ -53,7 +53,7 @@ spec:
       automountServiceAccountToken: {{ .token | default false }}
       enableServiceLinks: false
       terminationGracePeriodSeconds: {{ add $grace (.drainSeconds | default 0) }}
-      {{- include "millrace.placement" $scope | nindent 6 }}
+      {{- include "millrace.placement" (merge (dict "own" .values) $scope) | nindent 6 }}
       securityContext:
         {{- include "millrace.podSecurity" $root | nindent 8 }}
       containers:
@@ -134,7 +134,7 @@ metadata:
 automountServiceAccountToken: false
 {{- end }}
 
-{{/* Where pods run. Takes { root, component }. */}}
+{{/* Where pods run. Takes { root, component, own }. */}}
 {{- define "millrace.placement" -}}
 {{- $values := .root.Values -}}
 topologySpreadConstraints:
@@ -147,11 +147,13 @@ topologySpreadConstraints:
         {{- include "millrace.selector" $ | nindent 8 }}
     matchLabelKeys: [pod-template-hash]
   {{- end }}
-{{- include "millrace.scheduling" .root }}
+{{- include "millrace.scheduling" . }}
 {{- end }}
 
+{{/* Takes { root, own }: what a component has of its own wins. */}}
 {{- define "millrace.scheduling" }}
-{{- $values := .Values }}
+{{- $values := .root.Values }}
+{{- $own := .own | default dict }}
 {{- with $values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
@@ -161,11 +163,11 @@ imagePullSecrets:
 {{- with $values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- with $values.nodeSelector }}
+{{- with default $values.nodeSelector $own.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $values.tolerations }}
+{{- with default $values.tolerations $own.tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -187,6 +189,10 @@ metadata:
   {{- end }}
 spec:
   type: {{ .service.type }}
+  {{- if ne .service.type "ClusterIP" }}
+  {{- /* Or every client would have the address of a node, and share its rate limit. */}}
+  externalTrafficPolicy: Local
+  {{- end }}
   selector:
     {{- include "millrace.selector" . | nindent 4 }}
   ports:
