@@ -1,5 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
 import { missingForClients } from '../kubernetes/clients.ts';
+import { installation, readGroups } from '../prometheus/rule-files.ts';
 import { describeWith } from '../real-part.ts';
 import { containerOf, environmentOf, named, ofKind, type Workload, workloadsOf } from './objects.ts';
 import { chart, helm, renderChart } from './render.ts';
@@ -125,11 +126,12 @@ describeWith(missingForClients(), 'the values of the chart', () => {
     expect(environmentOf(containerOf(reconciler)).has('KUBERNETES_NAMESPACE')).toBe(false);
   });
 
-  it('bring every alert and every dashboard, as they are', async () => {
+  it('bring every alert, of this installation, and every dashboard', async () => {
     const objects = await renderChart({ values: 'large' });
     const rules = ofKind(objects, 'PrometheusRule');
-    expect(rules.length).toBeGreaterThan(0);
-    for (const { spec } of rules) expect(spec).toHaveProperty('groups');
+    expect(rules.flatMap(({ spec }) => (spec as { groups: unknown[] }).groups)).toEqual(readGroups());
+    // Prometheus' operator calls the job after the Service.
+    expect(named(objects, 'Service', installation.job).metadata.namespace).toBe(installation.namespace);
     const dashboards = ofKind(objects, 'ConfigMap');
     expect(dashboards.length).toBeGreaterThan(0);
     for (const map of dashboards)

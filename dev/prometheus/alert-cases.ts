@@ -1,3 +1,5 @@
+import { installation } from './rule-files.ts';
+
 /** Series as promtool writes them: what each holds, one sample at each step; a minute unless told. */
 export interface Situation {
   series: Record<string, string>;
@@ -101,7 +103,7 @@ const of = (series: string, fires: string, silent: string[], at = '20m'): AlertC
   fires: { series: { [series]: fires }, at },
   silent: silent.map((values) => ({ series: { [series]: values }, at })),
 });
-const target = { job: 'millrace-ops', instance: 'a' };
+const target = { job: installation.job, instance: 'a' };
 const on = (name: string, labels: Record<string, string> = {}): string =>
   `${name}{${Object.entries({ ...target, ...labels })
     .map(([key, value]) => `${key}="${value}"`)
@@ -111,18 +113,41 @@ const fetches = (outcome: string): string =>
 const attempts = (outcome: string): string => on('millrace_webhook_attempts_total', { outcome });
 const queued = (taskClass: string): string =>
   on('millrace_encode_oldest_queued_seconds', { class: taskClass });
+const busy = on('millrace_encode_slots_busy');
 const tasksDone = on('millrace_encode_tasks_total', { kind: 'video', result: 'done' });
 const unconfirmed = on('millrace_cdn_state_unconfirmed_seconds');
 const leading = (instance: string): string => on('millrace_reconciler_leading', { instance });
 
+const component = (name: string): string =>
+  on('millrace_ready', { app_kubernetes_io_component: name, instance: name });
+/** One process of each component, but some of which none is left. */
+const without = (...gone: string[]): Record<string, string> =>
+  Object.fromEntries(
+    ['api', 'internal', 'cdn', 'webhooks', 'reconciler'].map((name) => [
+      component(name),
+      gone.includes(name) ? '1x5 stale' : '1x30',
+    ]),
+  );
+
 export const alertCases: Record<string, AlertCase> = {
   ...slos,
   MillraceTargetDown: {
-    fires: { series: { [on('up')]: '1x5 0x20', [on('millrace_ready')]: '1x5 stale' }, at: '15m' },
+    // For hours, and one that never came up.
+    fires: { series: { [on('up')]: '1x5 0x240' }, at: '200m' },
     silent: [
       // Somebody else's target.
-      { series: { [on('up')]: '0x30' }, at: '15m' },
-      { series: { [on('up')]: '1x30', [on('millrace_ready')]: '1x30' }, at: '15m' },
+      { series: { [on('up', { job: 'postgres' })]: '0x30' }, at: '15m' },
+      { series: { [on('up')]: '1x10 0x4 1x10' }, at: '20m' },
+    ],
+  },
+  MillraceServiceGone: {
+    // The internal routes are of the same program.
+    fires: { series: without('api'), at: '15m' },
+    silent: [
+      { series: without(), at: '15m' },
+      // They are there: that they cannot work, MillraceNotReady says.
+      { series: { ...without('cdn'), [component('cdn')]: '0x30' }, at: '15m' },
+      { series: { ...without('webhooks'), [component('webhooks')]: '1x10 stale _ 1x30' }, at: '20m' },
     ],
   },
   MillraceNotReady: of(on('millrace_ready', { service: 'api' }), '0x30', ['1x30', '1x10 0x4 1x10']),
@@ -214,10 +239,12 @@ export const alertCases: Record<string, AlertCase> = {
     ],
   },
   MillraceEncodingStuck: {
-    fires: { series: { [queued('standard')]: '0+60x40', [tasksDone]: '9x40' }, at: '30m' },
+    fires: { series: { [queued('standard')]: '0+60x40', [tasksDone]: '9x40', [busy]: '0x40' }, at: '30m' },
     silent: [
       // Much to do, and it is being done.
       { series: { [queued('standard')]: '0+60x40', [tasksDone]: '0+1x40' }, at: '30m' },
+      // All encoders are at long videos.
+      { series: { [queued('standard')]: '0+60x40', [tasksDone]: '9x40', [busy]: '2x40' }, at: '30m' },
       // Nothing to do.
       { series: { [queued('standard')]: '0x40', [tasksDone]: '9x40' }, at: '30m' },
     ],

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { describeWith } from '../real-part.ts';
+import { withMatcher } from '../../scripts/prometheus/selectors.ts';
 import { alertCases, type Situation } from './alert-cases.ts';
 import { missingForPrometheus, prometheusPrograms } from './programs.ts';
-import { readGroups, ruleFiles } from './rule-files.ts';
+import { installation, readGroups } from './rule-files.ts';
 
 const firstUseMs = 300_000;
 const groups = readGroups();
@@ -35,25 +36,39 @@ describeWith(missingForPrometheus(), 'promtool', () => {
     return { name: group?.name, rules: group?.rules };
   };
 
-  const testOf = (alert: string, { series, at, step = '1m' }: Situation, firing: 0 | 1): object => ({
-    interval: step,
-    input_series: Object.entries(series).map(([each, values]) => ({ series: each, values })),
+  const seriesIn = (namespace: string, { series }: Situation): object[] =>
+    Object.entries(series).map(([each, values]) => ({
+      ...{ series: withMatcher(each, `namespace="${namespace}"`), values },
+    }));
+
+  /** In the same Prometheus is another installation, which is in the contrary situation. */
+  const testOf = (
+    alert: string,
+    { own, neighbour }: { own: Situation; neighbour: Situation },
+    firing: 0 | 1,
+  ): object => ({
+    interval: own.step ?? '1m',
+    input_series: [...seriesIn(installation.namespace, own), ...seriesIn('elsewhere', neighbour)],
     promql_expr_test: [
       {
-        expr: `clamp_max(count(ALERTS{alertname="${alert}",alertstate="firing"}) or vector(0), 1)`,
-        eval_time: at,
+        expr: `clamp_max(count(ALERTS{alertname="${alert}",alertstate="firing",namespace="${installation.namespace}"}) or vector(0), 1)`,
+        eval_time: own.at,
         exp_samples: [{ labels: '{}', value: firing }],
       },
     ],
   });
 
   /** What promtool says of a situation; null when the alert does there as told. */
-  async function judge(alert: string, situation: Situation, firing: 0 | 1): Promise<string | null> {
+  async function judge(
+    alert: string,
+    situation: { own: Situation; neighbour: Situation },
+    firing: 0 | 1,
+  ): Promise<string | null> {
     const rules = join(folder, `${alert}.rules.json`);
     const file = join(folder, `${alert}.test.json`);
     await writeFile(rules, JSON.stringify({ groups: [groupOf(alert)] }));
     const tests = [testOf(alert, situation, firing)];
-    const interval = situation.step ?? '1m';
+    const interval = situation.own.step ?? '1m';
     await writeFile(file, JSON.stringify({ rule_files: [rules], evaluation_interval: interval, tests }));
     return promisify(execFile)(promtool, ['test', 'rules', file]).then(
       () => null,
@@ -65,11 +80,14 @@ describeWith(missingForPrometheus(), 'promtool', () => {
   }
 
   it('takes every rule', async () => {
-    await promisify(execFile)(promtool, ['check', 'rules', ...ruleFiles]);
+    const file = join(folder, 'all.rules.json');
+    await writeFile(file, JSON.stringify({ groups }));
+    await promisify(execFile)(promtool, ['check', 'rules', file]);
   });
 
   it.each(Object.entries(alertCases))('%s fires, and stays silent', async (alert, { fires, silent }) => {
-    expect(await judge(alert, fires, 1)).toBeNull();
-    for (const situation of silent) expect(await judge(alert, situation, 0)).toBeNull();
+    const [first = fires] = silent;
+    expect(await judge(alert, { own: fires, neighbour: first }, 1)).toBeNull();
+    for (const own of silent) expect(await judge(alert, { own, neighbour: fires }, 0)).toBeNull();
   });
 });

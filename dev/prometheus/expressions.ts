@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { readRules } from './rule-files.ts';
+import { selectorsOf } from '../../scripts/prometheus/selectors.ts';
+import { installation, readRules } from './rule-files.ts';
 import { readRunbooks } from './runbooks.ts';
 
 const dashboards = fileURLToPath(new URL('../../charts/millrace/dashboards/', import.meta.url));
@@ -25,27 +26,18 @@ export interface DashboardQuery {
   labels: string[];
 }
 
-/** Every query of every dashboard; rates over a time that a whole test fits into. */
-export const dashboardQueries = (): DashboardQuery[] =>
+/** Every query of every dashboard, of an installation; rates over a time that a whole test fits into. */
+export const dashboardQueries = (namespace: string = installation.namespace): DashboardQuery[] =>
   readdirSync(dashboards).flatMap((file) => {
     const { title, panels } = dashboard.parse(JSON.parse(readFileSync(join(dashboards, file), 'utf8')));
     return panels.flatMap((panel) =>
       panel.targets.map(({ expr, legendFormat }) => ({
         where: `${title}: ${panel.title}`,
-        expr: expr.replaceAll('$__rate_interval', '15m'),
+        expr: expr.replaceAll('$__rate_interval', '15m').replaceAll('$namespace', namespace),
         labels: [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label),
       })),
     );
   });
-
-/**
- * The selectors of a PromQL expression, `name` or `name{…}`: whatever stands in quotes is text, not names. Names that
- * have a colon are recorded ones.
- */
-export const selectorsOf = (expr: string): string[] =>
-  [
-    ...expr.matchAll(/\b(?:millrace[_:]|nodejs_|process_|up\b)[\w:]*(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?/g),
-  ].map(([selector]) => selector);
 
 /** Every query of the runbooks. */
 export const runbookQueries = (): { where: string; expr: string }[] =>

@@ -20,12 +20,19 @@ const ruleFile = z.strictObject({ groups: z.array(group) });
 type RuleGroup = z.output<typeof group>;
 export type Rule = z.output<typeof rule>;
 
-/** Paths of the rule files that the chart installs and Prometheus reads. */
-export const ruleFiles: readonly string[] = readdirSync(folder)
+const ruleFiles: readonly string[] = readdirSync(folder)
   .filter((name) => name.endsWith('.yaml'))
   .map((name) => join(folder, name));
 
+/** What the chart puts into rules for a release: its namespace, and the job of its ServiceMonitor. */
+export const installation = { namespace: 'media', job: 'video-millrace-ops' } as const;
+
+/** A rule file as the chart installs it. */
+const rendered = (text: string): string =>
+  Object.entries(installation).reduce((sum, [name, value]) => sum.replaceAll(`$${name}`, value), text);
+
+/** The rules of an installation. */
 export const readGroups = (): RuleGroup[] =>
-  ruleFiles.flatMap((path) => ruleFile.parse(parse(readFileSync(path, 'utf8'))).groups);
+  ruleFiles.flatMap((path) => ruleFile.parse(parse(rendered(readFileSync(path, 'utf8')))).groups);
 
 export const readRules = (): Rule[] => readGroups().flatMap(({ rules }) => rules);

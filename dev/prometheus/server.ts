@@ -4,10 +4,10 @@ import { quietPort } from '@millrace/platform';
 import { z } from 'zod';
 import { serverFolder, serverProcess, untilSaid } from '../server-process.ts';
 import { prometheusPrograms } from './programs.ts';
-import { readGroups } from './rule-files.ts';
+import { installation, readGroups } from './rule-files.ts';
 
 export interface PrometheusOptions {
-  /** Where operations servers listen, `http://host:port`, by name. */
+  /** Where operations servers listen, `http://host:port`, by component of the chart. */
   targets: Readonly<Record<string, string>>;
 }
 
@@ -109,10 +109,10 @@ const configFor = (targets: Readonly<Record<string, string>>, ruleFile: string):
   rule_files: [ruleFile],
   scrape_configs: [
     {
-      ...{ job_name: 'millrace-ops', honor_labels: true, scrape_timeout: interval },
-      static_configs: Object.entries(targets).map(([pod, address]) => ({
+      ...{ job_name: installation.job, honor_labels: true, scrape_timeout: interval },
+      static_configs: Object.entries(targets).map(([component, address]) => ({
         targets: [new URL(address).host],
-        labels: { pod },
+        labels: { namespace: installation.namespace, app_kubernetes_io_component: component },
       })),
     },
   ],

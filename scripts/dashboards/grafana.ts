@@ -1,3 +1,5 @@
+import { ownNamespace, withMatcher } from '../prometheus/selectors.ts';
+
 /** A query and what its lines are called: `{{label}}` of the result. */
 export type Query = readonly [expr: string, legend: string];
 
@@ -24,7 +26,14 @@ const columns = 24;
 const sizes = { now: { w: 4, h: 4 }, lines: { w: 12, h: 8 } };
 const datasource = { type: 'prometheus', uid: '${datasource}' };
 
-/** A dashboard as Grafana imports it; reads whichever Prometheus its viewer chooses. */
+/** Installations that the chosen Prometheus sees. */
+const namespaces = {
+  ...{ name: 'namespace', label: 'Namespace', type: 'query', datasource },
+  query: { query: 'label_values(millrace_ready, namespace)', refId: 'namespaces' },
+  ...{ definition: 'label_values(millrace_ready, namespace)', refresh: 2, sort: 1 },
+};
+
+/** A dashboard as Grafana imports it; reads whichever Prometheus its viewer chooses, and one installation there. */
 export function grafanaDashboard({ name, title, about, panels }: Dashboard): object {
   return {
     uid: `millrace-${name}`,
@@ -37,14 +46,18 @@ export function grafanaDashboard({ name, title, about, panels }: Dashboard): obj
     time: { from: 'now-6h', to: 'now' },
     refresh: '30s',
     templating: {
-      list: [{ name: 'datasource', label: 'Prometheus', type: 'datasource', query: 'prometheus' }],
+      list: [
+        { name: 'datasource', label: 'Prometheus', type: 'datasource', query: 'prometheus' },
+        namespaces,
+      ],
     },
     links: [{ title: 'Millrace', type: 'dashboards', tags: ['millrace'], asDropdown: true, keepTime: true }],
     panels: placed(panels).map(({ panel, gridPos }, index) => ({
       ...{ id: index + 1, title: panel.title, description: panel.about ?? '', gridPos, datasource },
       ...(panel.now ? stat(panel) : lines(panel)),
       targets: panel.queries.map(([expr, legendFormat], query) => ({
-        ...{ refId: String.fromCharCode(65 + query), datasource, expr, legendFormat },
+        ...{ refId: String.fromCharCode(65 + query), datasource, legendFormat },
+        expr: withMatcher(expr, ownNamespace),
         ...(panel.now ? { instant: true } : { range: true }),
       })),
     })),

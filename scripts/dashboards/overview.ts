@@ -2,6 +2,9 @@ import { slos } from '../slo/slos.ts';
 import { type Dashboard, type Panel } from './grafana.ts';
 import { quantile, rate } from './queries.ts';
 
+/** Others in the namespace have metrics of their process too, and every target has some `service`. */
+const processes = `{service=~"api|cdn|encoder|reconciler|webhooks"}`;
+
 const budgets = slos.map(({ name, objective, promise }): Panel => ({
   ...{ title: `Budget: ${name}`, about: `${promise} What is left of three days of its error budget.` },
   ...{ unit: 'percentunit', now: true },
@@ -86,15 +89,15 @@ export const overview: Dashboard = {
     },
     {
       ...{ title: 'Memory', unit: 'bytes' },
-      queries: [['sum by (service) (process_resident_memory_bytes)', '{{service}}']],
+      queries: [[`sum by (service) (process_resident_memory_bytes${processes})`, '{{service}}']],
     },
     {
       ...{ title: 'Processors', unit: 'short' },
-      queries: [[rate('process_cpu_seconds_total', 'service'), '{{service}}']],
+      queries: [[rate(`process_cpu_seconds_total${processes}`, 'service'), '{{service}}']],
     },
     {
       ...{ title: 'Event loop (p99)', unit: 's' },
-      queries: [['max by (service) (nodejs_eventloop_lag_p99_seconds)', '{{service}}']],
+      queries: [[`max by (service) (nodejs_eventloop_lag_p99_seconds${processes})`, '{{service}}']],
     },
   ],
 };

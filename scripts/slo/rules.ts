@@ -1,3 +1,4 @@
+import { ownNamespace, withMatcher } from '../prometheus/selectors.ts';
 import { type Slo } from './slos.ts';
 
 interface Rule {
@@ -29,8 +30,15 @@ export const sloRules = (slos: readonly Slo[]): RuleGroups => ({
   groups: slos.map((slo) => ({
     name: `millrace-slo-${slo.name}`,
     interval: '30s',
-    rules: [...recordings(slo), fast(slo), slow(slo)],
+    rules: [...recordings(slo), fast(slo), slow(slo)].map(ofOneInstallation),
   })),
+});
+
+/** Reads, and calls what it records or tells, of the namespace that the chart names. */
+const ofOneInstallation = (rule: Rule): Rule => ({
+  ...rule,
+  expr: withMatcher(rule.expr, ownNamespace),
+  labels: { ...rule.labels, namespace: '$namespace' },
 });
 
 function recordings({ name, bad, total }: Slo): Rule[] {
