@@ -94,6 +94,10 @@ describe('decideTrouble', () => {
 
   it.each([
     [{ kind: 'encoding', message: '' }, 'the work failed each time.'],
+    [
+      { kind: 'encoding', message: '', scarce: true },
+      'the work needed more memory, disk or time than there is.',
+    ],
     [{ kind: 'infrastructure', message: '' }, 'the work met an outage of ours that has lasted a day.'],
     [{ kind: 'lost', message: '' }, 'the work needed more memory, disk or time than there is.'],
   ] as const)('says why it gave up after %j', (trouble, why) => {

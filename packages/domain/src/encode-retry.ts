@@ -7,7 +7,12 @@ export type TaskTrouble =
   /** The source is to blame: no retry helps. */
   | { kind: 'source'; failure: Failure; message: string }
   /** What ffmpeg or the validation of its output did: a crash, a timeout, too much memory, wrong output. */
-  | { kind: 'encoding'; message: string }
+  | {
+      kind: 'encoding';
+      message: string;
+      /** It took more memory, disk or time than it may. */
+      scarce?: true;
+    }
   /** Our object store, database or programs could not be reached: nobody's file is at fault. */
   | { kind: 'infrastructure'; message: string }
   /** The worker was lost. */
@@ -41,6 +46,8 @@ const longestOutageMs = 24 * 3_600_000;
 /** A task that merely lay in the queue for a day has not been tried enough. */
 const leastOutageTries = 20;
 
+const scarcity = 'needed more memory, disk or time than there is';
+
 /**
  * What becomes of a task after a failed attempt (design.md, "The record and the transport" 7 and 13). Bad input
  * never retries; `encoding` retries twice; `infrastructure` retries for a day, with growing waits of at most a
@@ -54,7 +61,8 @@ export function decideTrouble(before: TaskTries, trouble: TaskTrouble): TroubleD
     case 'encoding': {
       const tries = { ...before, failures: before.failures + 1, waits: 0, waitedMs: 0 };
       const afterMs = encodingWaitsMs[before.failures];
-      return afterMs === undefined ? giveUp(tries, 'failed each time') : { kind: 'retry', afterMs, tries };
+      if (afterMs !== undefined) return { kind: 'retry', afterMs, tries };
+      return giveUp(tries, trouble.scarce === true ? scarcity : 'failed each time');
     }
     case 'infrastructure': {
       const tries = { ...before, waits: before.waits + 1 };
@@ -71,7 +79,7 @@ export function decideTrouble(before: TaskTries, trouble: TaskTrouble): TroubleD
       const afterMs = trouble.kind === 'room' ? (roomWaitsMs[before.losses] ?? 0) : 0;
       if (losses < lossesPerClass) return { kind: 'retry', afterMs, tries };
       if (losses < 2 * lossesPerClass) return { kind: 'retry', afterMs, tries: { ...tries, class: 'large' } };
-      return giveUp(tries, 'needed more memory, disk or time than there is');
+      return giveUp(tries, scarcity);
     }
   }
 }

@@ -11,6 +11,7 @@ import { describeWith } from '../../../dev/real-part.ts';
 import { missingForS3 } from '../../../dev/s3/versitygw.ts';
 import { createEncoder, encoderConfig } from './index.ts';
 import { createFfmpegProcess } from './process/fluent-ffmpeg-process.ts';
+import { deadlyFfmpeg, heldFfmpeg } from './testing/worker-process.ts';
 import { createKafkaStage, type KafkaStage, patience, type StagedEncoder } from './testing/kafka-stage.ts';
 
 jest.setTimeout(240_000);
@@ -93,6 +94,69 @@ describeWith(missingForKafka() ?? missingForS3(), 'encoders on Kafka', () => {
         worker: stopped === 'one' ? 'two' : 'one',
       });
       expect(await stage.readyEvents(videoId)).toEqual({ recorded: 1, published: 1 });
+    });
+
+    it('end four videos when four of them become one in their midst, each begun anew once at most (h-k8s-02)', async () => {
+      const names = ['scaled-a', 'scaled-b', 'scaled-c', 'scaled-d'];
+      const films = await Promise.all(names.map((name) => heldFfmpeg(path.join(stage.folder, name))));
+      const four = await Promise.all(
+        films.map(({ path: PATH }, index) =>
+          // The worst that a scale-down can be: no time to end anything.
+          stage.startEncoder(names[index] ?? '', { PATH, ENCODER_DRAIN_MS: '0' }),
+        ),
+      );
+      const videoIds = await Promise.all(four.map(() => stage.upload(account, clip)));
+      for (const { hasBegun } of films) await waitFor(hasBegun, { ...patience, what: 'ffmpeg to begin' });
+      const codes = await Promise.all(four.slice(1).map(({ worker }) => worker.terminate()));
+      expect(codes).toEqual([0, 0, 0]);
+      await films[0]?.letGo();
+      for (const videoId of videoIds) {
+        await stage.delivered(videoId);
+        expect(await stage.readyEvents(videoId)).toEqual({ recorded: 1, published: 1 });
+      }
+      const tasks = await Promise.all(videoIds.map(videoTask));
+      for (const task of tasks)
+        expect(task).toMatchObject({ status: 'done', worker: names[0], losses: 0, failures: 0 });
+      expect(tasks.map((task) => task?.fence).sort()).toEqual([1, 2, 2, 2]);
+    });
+
+    it('fail a video that kills each of them, for want of memory, and make those behind it (h-k8s-03)', async () => {
+      const env = {
+        PATH: await deadlyFfmpeg(path.join(stage.folder, 'deadly')),
+        // How soon a killed one is missed.
+        ENCODER_LEASE_MS: '3000',
+      };
+      const deadly = await stage.upload(account, await readFile(short));
+      const others = [await stage.upload(account, clip), await stage.upload(account, clip)];
+      let kills = 0;
+      const pod: { worker?: StagedEncoder['worker'] } = {};
+      // Starts it again whenever it was killed, as a kubelet does.
+      const kubelet = async (): Promise<void> => {
+        for (; ; kills += 1) {
+          const { worker } = await stage.startEncoder('pod', env);
+          pod.worker = worker;
+          if ((await worker.ended) !== 'SIGKILL') return;
+        }
+      };
+      const watching = kubelet();
+      const failed = await waitFor(async () => {
+        const { rows } = await stage.db.query<{ code: string; message: string }>(
+          `select failure_code as code, failure_message as message from videos
+           where id = $1 and status = 'failed'`,
+          [deadly],
+        );
+        return rows[0];
+      }, patience);
+      for (const videoId of others) await stage.delivered(videoId);
+      await pod.worker?.terminate();
+      await watching;
+
+      expect(failed).toMatchObject({ code: 'encoding_failed' });
+      expect(failed.message).toContain('needed more memory, disk or time than there is');
+      // Three times in each class; then nothing of it is tried again.
+      expect(kills).toBe(6);
+      for (const videoId of others)
+        expect(await videoTask(videoId)).toMatchObject({ status: 'done', fence: 1, losses: 0 });
     });
 
     it('work on it for several session timeouts, once, while the group stays calm', async () => {

@@ -11,6 +11,8 @@ const followParent = join(root, 'scripts/setup/follow-parent.mjs');
 export interface WorkerProcess {
   /** Asks it to end, as an orchestrator does, and resolves with its exit code. */
   terminate(): Promise<number | null>;
+  /** Resolves when it has ended, with the signal that it died of. */
+  readonly ended: Promise<NodeJS.Signals | null>;
   /** What it wrote last. */
   lastWords(): string;
 }
@@ -28,13 +30,14 @@ export function startWorker(service: string, env: NodeJS.ProcessEnv): WorkerProc
       told = (told + text).slice(-4_000);
     });
   }
+  const ended = once(child, 'exit').then(() => child.signalCode);
   return {
+    ended,
     lastWords: () => told,
     terminate: async () => {
       if (child.exitCode === null && child.signalCode === null) {
-        const exit = once(child, 'exit');
         child.kill('SIGTERM');
-        await exit;
+        await ended;
       }
       return child.exitCode;
     },
@@ -49,22 +52,48 @@ export interface PacedFfmpeg {
 }
 
 /** @param folder of its own */
-export async function pacedFfmpeg(folder: string): Promise<PacedFfmpeg> {
-  await mkdir(folder);
+export const pacedFfmpeg = async (folder: string): Promise<PacedFfmpeg> => {
   const begun = join(folder, 'begun');
-  // Found once more by its name, behind this folder.
-  const real = `$(PATH='${process.env['PATH'] ?? ''}' command -v ffmpeg)`;
-  const script = `#!/bin/sh
-case "$*" in *360p.mp4*) set -- -re "$@"; : > '${begun}';; esac
-exec "${real}" "$@"
-`;
-  await writeFile(join(folder, 'ffmpeg'), script, { mode: 0o755 });
+  const before = `case "$*" in *360p.mp4*) set -- -re "$@"; : > '${begun}';; esac`;
+  return { path: await wrappedFfmpeg(folder, before), hasBegun: () => exists(begun) };
+};
+
+/**
+ * An ffmpeg that makes no video until it is let go, and says when it was asked to.
+ *
+ * @param folder of its own
+ */
+export async function heldFfmpeg(folder: string): Promise<PacedFfmpeg & { letGo(): Promise<void> }> {
+  const [begun, go] = [join(folder, 'begun'), join(folder, 'go')];
+  const wait = `while [ ! -e '${go}' ]; do PATH='${process.env['PATH'] ?? ''}' sleep 0.1; done`;
+  const before = `case "$*" in *360p.mp4*) : > '${begun}'; ${wait};; esac`;
   return {
-    path: [folder, process.env['PATH']].join(delimiter),
-    hasBegun: () =>
-      access(begun).then(
-        () => true,
-        () => false,
-      ),
+    path: await wrappedFfmpeg(folder, before),
+    hasBegun: () => exists(begun),
+    letGo: () => writeFile(go, ''),
   };
 }
+
+/**
+ * An ffmpeg that no sound can be made with: whoever starts it for that is killed, as a container is that wants more memory
+ * than it may have.
+ *
+ * @param folder of its own
+ * @returns the `PATH` of a process that is to find it
+ */
+export const deadlyFfmpeg = (folder: string): Promise<string> =>
+  wrappedFfmpeg(folder, `case "$*" in *audio-0.mp4*) kill -KILL "$PPID"; exit 1;; esac`);
+
+async function wrappedFfmpeg(folder: string, before: string): Promise<string> {
+  await mkdir(folder);
+  // Found once more by its name, behind this folder.
+  const real = `$(PATH='${process.env['PATH'] ?? ''}' command -v ffmpeg)`;
+  await writeFile(join(folder, 'ffmpeg'), `#!/bin/sh\n${before}\nexec "${real}" "$@"\n`, { mode: 0o755 });
+  return [folder, process.env['PATH']].join(delimiter);
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

@@ -28,6 +28,18 @@ describe('troubleOf', () => {
     expect(troubleOf(error).kind).toBe(kind);
   });
 
+  it.each<[string, Error, true | undefined]>([
+    ['too much memory', ended('memory'), true],
+    ['too much output', ended('output'), true],
+    ['a timeout', ended('wall'), true],
+    ['a kill', new EncoderProcessError('signal', 'ffmpeg was killed with signal SIGKILL', ''), true],
+    ['a crash', new EncoderProcessError('signal', 'ffmpeg was killed with signal SIGSEGV', ''), undefined],
+    ['a standstill', ended('stall'), undefined],
+    ['a refusal', ended('exit', 'Conversion failed!'), undefined],
+  ])('tells whether it took more than it may: %s', (_, error, scarce) => {
+    expect((troubleOf(error) as { scarce?: true }).scarce).toBe(scarce);
+  });
+
   it('keeps the failure of a source that is to blame', () => {
     const failure = { code: 'invalid_file', message: 'The file is damaged.' } as const;
     expect(troubleOf(sourceTrouble(failure, 'corrupt'))).toEqual({

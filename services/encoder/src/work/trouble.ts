@@ -2,7 +2,7 @@ import { type Failure } from '@millrace/contract';
 import { type TaskTrouble } from '@millrace/domain';
 import { ObjectStoreError } from '@millrace/objects';
 import { DatabaseUnavailableError } from '@millrace/store';
-import { EncoderProcessError } from '../process/encoder-process.ts';
+import { EncoderProcessError, type ProcessEnd } from '../process/encoder-process.ts';
 
 /** Ends an attempt with a trouble whose kind its thrower knows. */
 export class TaskTroubleError extends Error {
@@ -59,11 +59,13 @@ function processTrouble({ end, message, stderr }: EncoderProcessError): TaskTrou
   const detail = stderr === '' ? message : `${message}\n${stderr}`;
   if (end === 'spawn') return { kind: 'infrastructure', message: detail };
   // A worker with more room may do it; one that has the same will be told three times.
-  return {
-    kind: /No space left on device|Disk quota exceeded/.test(stderr) ? 'room' : 'encoding',
-    message: detail,
-  };
+  if (/No space left on device|Disk quota exceeded/.test(stderr)) return { kind: 'room', message: detail };
+  return { kind: 'encoding', message: detail, ...(isScarce(end, message) ? { scarce: true } : {}) };
 }
+
+/** A kill that is not ours is that of a system that has no memory left. */
+const isScarce = (end: ProcessEnd, message: string): boolean =>
+  ['memory', 'output', 'wall'].includes(end) || (end === 'signal' && message.includes('SIGKILL'));
 
 const isDiskFull = (error: unknown): boolean =>
   error instanceof Error && ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
