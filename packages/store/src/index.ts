@@ -169,6 +169,7 @@ export {
   deliveryResource,
   fanOutEvent,
   listDeliveries,
+  overdueFanOuts,
   queueTestEvent,
   redeliver,
 } from './webhook-deliveries.ts';

@@ -39,7 +39,8 @@ export const deliveryResource = (row: DeliveryRow): WebhookDelivery => ({
  */
 export async function fanOutEvent(tx: Transaction, eventId: string): Promise<number> {
   const { rows } = await tx.query<{ endpointId: string }>(
-    `select e.id as "endpointId" from events v
+    `with settled as (delete from webhook_fan_outs where event_id = $1)
+     select e.id as "endpointId" from events v
      join webhook_endpoints e on e.id = any (v.endpoint_ids) and e.deleted_at is null
      where v.id = $1
      for share of e`,
@@ -56,6 +57,20 @@ export async function fanOutEvent(tx: Transaction, eventId: string): Promise<num
     'webhook-fan-out',
   );
   return rowCount;
+}
+
+/** Events that did not become deliveries for so long, oldest first as their ids are; of one, the message is lost or late. */
+export async function overdueFanOuts(
+  db: Queryable,
+  { olderThanMs, limit }: { olderThanMs: number; limit: number },
+): Promise<string[]> {
+  const { rows } = await db.query<{ eventId: string }>(
+    `select event_id as "eventId" from webhook_fan_outs
+     where since <= clock_timestamp() - $1 * interval '1 millisecond' order by event_id limit $2`,
+    [olderThanMs, limit],
+    'webhook-overdue-fan-outs',
+  );
+  return rows.map(({ eventId }) => eventId);
 }
 
 /** The current span, for whoever delivers; null outside any. */

@@ -51,8 +51,13 @@ async function forgetEvents(db: Queryable, eventIds: readonly string[]): Promise
     'webhook-forget-deliveries',
   );
   const events = await db.query(
-    `delete from events v where id = any ($1)
-       and not exists (select from webhook_deliveries d where d.event_id = v.id)`,
+    `with gone as (
+       delete from events v where id = any ($1)
+         and not exists (select from webhook_deliveries d where d.event_id = v.id)
+       returning id
+     ), forgotten as (
+       delete from webhook_fan_outs where event_id in (select id from gone)
+     ) select from gone`,
     [eventIds],
     'webhook-forget-events',
   );

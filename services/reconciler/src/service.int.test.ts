@@ -1,11 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Bus, BusUnavailableError } from '@millrace/bus';
 import { createMemoryBus } from '@millrace/bus/memory';
+import { topics } from '@millrace/contract';
 import { createMetrics, type Metrics, type Service, silentLogger, systemClock } from '@millrace/platform';
-import { createDatabase, type Database } from '@millrace/store';
+import { createDatabase, type Database, moveVideo } from '@millrace/store';
 import {
   createTestDatabase,
   createTestObjects,
+  seedAccount,
+  seedProcessingVideo,
   type TestDatabase,
   type TestObjects,
   waitFor,
@@ -62,6 +65,50 @@ describe('a reconciler whose bus is away', () => {
     await waitFor(() => health().ready, { what: 'the reconciler to be ready' });
     await waitFor(() => Object.values(health().checks).every((check) => check === 'ok'), {
       what: 'all to be well',
+    });
+    await reconciler.stop();
+    reconciler = undefined;
+    await real.close();
+  });
+});
+
+describe('a reconciler whose bus took an event and lost it', () => {
+  it('makes the deliveries of it from the record [WHD-402]', async () => {
+    const real = createMemoryBus();
+    let lost = 0;
+    const bus: Bus = {
+      ...real,
+      publish: (messages) => {
+        const kept = messages.filter(({ topic }) => topic !== topics.videoEvents.name);
+        lost += messages.length - kept.length;
+        return real.publish(kept);
+      },
+    };
+    const account = await seedAccount(store);
+    await store.query(
+      `insert into webhook_endpoints (id, project_id, url, events, secret, created_at)
+       values ('whe_1', $1, 'https://hooks.example.com/', '{video.ready}', 's', now())`,
+      [account.projectId],
+    );
+    reconciler = createReconciler({
+      config: { RECONCILER_LEASE_MS: 1_000, DNS_SERVERS: [] },
+      ...{ store, connectionString: database.connectionString, bus, objects: objects.objects, metrics },
+      ...{ clock: systemClock, logger: silentLogger },
+    });
+    await reconciler.start(new AbortController().signal);
+    const videoId = await seedProcessingVideo(store, account);
+    await store.transaction((tx) => moveVideo(tx, videoId, { type: 'encoding_finished' }));
+    const waiting = `select from outbox where topic = '${topics.videoEvents.name}'`;
+    await waitFor(async () => lost > 0 && (await store.query(waiting)).rowCount === 0, {
+      what: 'the event to be lost',
+    });
+
+    await store.query(`update webhook_fan_outs set since = since - interval '2 minutes'`);
+    const delivery = `select status from webhook_deliveries d join events e on e.id = d.event_id
+      where e.video_id = $1 and d.endpoint_id = 'whe_1'`;
+    await waitFor(async () => (await store.query(delivery, [videoId])).rowCount === 1, {
+      timeoutMs: 60_000,
+      what: 'the delivery of the lost event',
     });
     await reconciler.stop();
     reconciler = undefined;

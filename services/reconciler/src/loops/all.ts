@@ -19,6 +19,7 @@ import { type SpreadDeps, spreadHoldsLoops } from '../holds/spread.ts';
 import { holdCopiesLoop } from '../restore/hold-copies.ts';
 import { RestoreGuard } from '../restore/marks.ts';
 import { checkDomainsLoop } from './domains.ts';
+import { fanOutLoop } from './fan-out.ts';
 import { heartbeatLoop } from './heartbeats.ts';
 import { limitsLoops } from './limits.ts';
 import { reconcileAll, type ReconcileLoop, type Reconciler } from './loop.ts';
@@ -60,6 +61,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     },
     restore.guarded(purgeLoop(deps)),
     restore.guarded(orphanUploadsLoop({ store, objects, now })),
+    fanOutLoop(deps),
     {
       name: 'fail-orphaned-deliveries',
       everyMs: 5 * second,
