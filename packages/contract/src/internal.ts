@@ -14,4 +14,11 @@ export const playbackStateResponse = z.object({
   project: projectPlaybackState.nullable().default(null),
 });
 
+/** Body and answer of `PUT /internal/cdn-processes/{bootId}`, by which a process of the CDN tells that it is there. */
+export const cdnProcessNote = z.object({
+  /** The bus did not take its word: it lives by the internal route alone, and confirms nothing. */
+  cutOff: z.boolean(),
+});
+
 export type PlaybackStateResponse = z.infer<typeof playbackStateResponse>;
+export type CdnProcessNote = z.infer<typeof cdnProcessNote>;

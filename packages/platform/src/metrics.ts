@@ -30,7 +30,11 @@ export interface Metrics {
     help: string,
     buckets: readonly number[],
     labelNames?: readonly L[],
-  ): { observe(value: number, labels?: Labels<L>): void };
+  ): {
+    observe(value: number, labels?: Labels<L>): void;
+    /** Shows a series before its first value: else no rate sees that one. */
+    zero(labels: Labels<L>): void;
+  };
   /** The Prometheus text format. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -75,7 +79,10 @@ export function createMetrics(options: { service: string; process?: boolean }): 
         name,
         () => new Histogram({ name, help, buckets: [...buckets], labelNames: [...labelNames], registers }),
       );
-      return { observe: (value, labels = {}) => metric.observe(labels, value) };
+      return {
+        observe: (value, labels = {}) => metric.observe(labels, value),
+        zero: (labels) => metric.zero(labels),
+      };
     },
     render: () => registry.metrics(),
     contentType: registry.contentType,

@@ -9,13 +9,22 @@ export interface EffectiveHold {
   reference: string;
   placedAt: Date;
   effectiveAt: Date;
+  /** By what it is known: the word of every process, or besides that of some the time that has passed. */
+  proof: 'confirmed' | 'waited';
 }
 
 /**
- * How much longer than the others a process may be silent before it is held to be gone. By then it has, if it lives,
- * lost what confirms its states for more than 60 s, and refuses everything or has read them anew.
+ * How much longer than the others a process may be silent before its word is not waited for any longer. It may live and
+ * serve all the same, cut off from the bus, by what it reads from the record.
  */
-const goneAfter = `interval '90 seconds'`;
+const silentAfter = `interval '90 seconds'`;
+/** The same of one that has read no heartbeat yet: it says so each 20 s, or it ended while it started. */
+const stillbornAfter = `interval '30 seconds'`;
+/**
+ * No process decides by a state that nothing has confirmed for 60 s (contract CDN-339), and 5 s are for clocks that
+ * differ: a heartbeat has the time of this database, its age is told by the clock of the process.
+ */
+const believedFor = `interval '65 seconds'`;
 
 /** Takes in what a process of the CDN told of itself. Older words change nothing. */
 export async function confirmPlaybackState(
@@ -25,10 +34,27 @@ export async function confirmPlaybackState(
   await db.query(
     `insert into cdn_processes as p (boot_id, confirmed_up_to, seen_at) values ($1, $2, clock_timestamp())
      on conflict (boot_id) do update set confirmed_up_to = greatest(p.confirmed_up_to, excluded.confirmed_up_to),
-       seen_at = excluded.seen_at`,
+       seen_at = excluded.seen_at, cut_off = false`,
     // Nothing is waited for from a process that is gone, and a late copy of an older word does not bring it back.
     [bootId, ended ? 'infinity' : confirmedUpTo],
     'cdn-process-confirmed',
+  );
+}
+
+/**
+ * Takes in that a process of the CDN is there, which it told without the bus.
+ * @param cutOff it could not tell by the bus: it lives, serves by what it reads from the record, and confirms nothing
+ */
+export async function noteCdnProcess(
+  db: Queryable,
+  { bootId, cutOff }: { bootId: string; cutOff: boolean },
+): Promise<void> {
+  await db.query(
+    `insert into cdn_processes (boot_id, confirmed_up_to, seen_at, cut_off)
+     values ($1, to_timestamp(0), clock_timestamp(), $2)
+     on conflict (boot_id) do update set seen_at = excluded.seen_at, cut_off = excluded.cut_off`,
+    [bootId, cutOff],
+    'cdn-process-noted',
   );
 }
 
@@ -54,23 +80,31 @@ export async function markSpreadingHolds(db: Queryable): Promise<{ count: number
 }
 
 /**
- * Marks holds that every process of the CDN has confirmed, with an audit row each. Without any process nobody plays.
- * A process that vanished without a word stands in the way until others have been heard of for long without it.
+ * Marks holds that hold on every process of the CDN, with an audit row each: every process has confirmed them. Where one
+ * may live that cannot (it is cut off from the bus, or vanished without a word within the hour for which it is
+ * remembered), and where none was ever heard of, the hold must besides be older than what any process believes.
  */
 export function settleSpreadingHolds(db: Database, limit = 500): Promise<EffectiveHold[]> {
   return db.transaction(async (tx) => {
     const { rows } = await tx.query<EffectiveHold>(
-      `with confirmed as (
-         select min(confirmed_up_to) as up_to from cdn_processes
-         where seen_at > (select max(seen_at) from cdn_processes) - ${goneAfter}),
+      `with newest as (select max(seen_at) as at from cdn_processes),
+       process as (
+         select p.confirmed_up_to, p.cut_off, p.seen_at > newest.at - case
+           when p.confirmed_up_to <= to_timestamp(0) then ${stillbornAfter} else ${silentAfter} end as heard
+         from cdn_processes p, newest),
+       known as (
+         select min(confirmed_up_to) filter (where heard and not cut_off) as up_to,
+           coalesce(bool_or(confirmed_up_to < 'infinity' and (cut_off or not heard)), true) as incomplete
+         from process),
        settled as (
-         select h.id from video_holds h, confirmed
+         select h.id, known.incomplete from video_holds h, known
          where h.lifted_at is null and h.effective_at is null
-           and (confirmed.up_to is null or confirmed.up_to > h.seen_at)
+           and (known.up_to is null or known.up_to > h.seen_at)
+           and (not known.incomplete or h.seen_at < clock_timestamp() - ${believedFor})
          order by h.placed_at limit $1 for update of h skip locked)
        update video_holds h set effective_at = clock_timestamp() from settled where h.id = settled.id
        returning h.video_id as "videoId", h.source, h.reference, h.placed_at as "placedAt",
-         h.effective_at as "effectiveAt"`,
+         h.effective_at as "effectiveAt", case when incomplete then 'waited' else 'confirmed' end as proof`,
       [limit],
       'holds-settle',
     );

@@ -209,6 +209,7 @@ export {
   type EffectiveHold,
   forgetCdnProcesses,
   markSpreadingHolds,
+  noteCdnProcess,
   settleSpreadingHolds,
 } from './hold-spread.ts';
 export { readKubernetesHold, type RecordedHold } from './kubernetes-holds.ts';

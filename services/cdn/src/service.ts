@@ -105,7 +105,7 @@ export function createCdn(deps: CdnDeps): Cdn {
   const joining = Promise.withResolvers<undefined>();
   const tail = createTail({ bus, states, logger, metrics }, () => joining.resolve(undefined));
   const watch = createStateWatch({ states, clock, logger, metrics });
-  const confirmations = createConfirmations({ bus, states, clock });
+  const confirmations = createConfirmations({ bus, record, states, clock });
   const loops = superviseLoops([tail, watch, usage.loop, confirmations.loop], { clock, logger, metrics });
   let server: HttpServer | null = null;
   let listening: string | null = null;
@@ -118,13 +118,14 @@ export function createCdn(deps: CdnDeps): Cdn {
       return listening;
     },
     async start(signal) {
+      const announced = confirmations.announce().catch((error: unknown) => {
+        logger.warn({ err: error }, 'could not announce this process; the record and the bus are away');
+      });
+      // Before the loops: what they tell is newer.
+      await within(announced, joinMs, { clock, signal });
       loops.start();
       const [made] = await Promise.all([createServer(), within(joining.promise, joinMs, { clock, signal })]);
       server = made;
-      const announced = confirmations.announce().catch((error: unknown) => {
-        logger.warn({ err: error }, 'could not announce this process; the bus is away');
-      });
-      await within(announced, joinMs, { clock, signal });
       const { port } = await server.listen();
       listening = `http://${config.CDN_HOST}:${port}`;
     },
@@ -143,7 +144,8 @@ export function createCdn(deps: CdnDeps): Cdn {
       ]);
       record.close();
     },
-    health: () => healthOf(states, loops.checks(), listening !== null && !stopping),
+    health: () =>
+      healthOf(states, loops.checks(), listening !== null && confirmations.announced && !stopping),
   };
 }
 
@@ -159,7 +161,10 @@ async function within(
   signal.throwIfAborted();
 }
 
-/** Never unready for an unconfirmed state: players get a clear 503 with it, and nothing from an absent process. */
+/**
+ * Never unready for an unconfirmed state: players get a clear 503 with it, and nothing from an absent process. But
+ * unready until somebody knows of the process: else a hold would count as effective that it has not heard of.
+ */
 function healthOf(states: PlaybackStates, loops: Record<string, string>, ready: boolean): Health {
   const { tailSeconds, recordSeconds } = states.ages();
   const unconfirmed = Math.min(tailSeconds, recordSeconds);

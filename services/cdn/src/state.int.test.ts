@@ -122,6 +122,39 @@ describe('confirmation', () => {
 });
 
 describe('start and stop', () => {
+  it('is known to the record before it is ready', () => {
+    expect(harness.record.notes).toEqual([{ cutOff: false }]);
+    expect(harness.cdn.health().ready).toBe(true);
+  });
+
+  it('serves without the bus by what the record knows, which knows of it', async () => {
+    await harness.close();
+    harness = await startCdn({}, { bus: true });
+    await waitFor(() => harness.record.notes.length === 2, { what: 'a second word to the record' });
+    expect(harness.record.notes).toEqual([{ cutOff: false }, { cutOff: true }]);
+    expect(harness.cdn.health()).toMatchObject({
+      ...{ healthy: true, ready: true, checks: { 'playback-confirmations': 'the bus is away' } },
+    });
+    expect(await code()).toBe('served');
+  });
+
+  it.each(['bus', 'record'] as const)(
+    'is not ready while nobody knows of it, and is once the %s is back',
+    async (what) => {
+      await harness.close();
+      harness = await startCdn({}, { bus: true, record: true });
+      expect(harness.cdn.health()).toMatchObject({ healthy: true, ready: false });
+      harness.back(what);
+      await waitFor(
+        async () => {
+          await harness.clock.advance(1_000);
+          return harness.cdn.health().ready;
+        },
+        { what: 'the CDN to be ready' },
+      );
+    },
+  );
+
   it('ends requests in flight and takes no more', async () => {
     let answer = (): void => undefined;
     const asked = new Promise<void>((resolve) => {

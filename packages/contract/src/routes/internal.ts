@@ -1,4 +1,4 @@
-import { playbackStateResponse } from '../internal.ts';
+import { cdnProcessNote, playbackStateResponse } from '../internal.ts';
 import { defineRoutes } from './route.ts';
 
 export const internalRoutes = defineRoutes({
@@ -9,5 +9,15 @@ export const internalRoutes = defineRoutes({
     tag: 'Internal',
     auth: ['internal'],
     response: { status: 200, body: playbackStateResponse, description: 'The states, of one moment.' },
+  },
+  noteCdnProcess: {
+    method: 'put',
+    path: '/internal/cdn-processes/{bootId}',
+    summary: 'A process of the CDN is there',
+    description: 'So that no hold counts as effective before it is known to this process too.',
+    tag: 'Internal',
+    auth: ['internal'],
+    body: cdnProcessNote,
+    response: { status: 200, body: cdnProcessNote, description: 'The record knows of the process.' },
   },
 });

@@ -78,6 +78,10 @@ export const pathParameters = {
     .string()
     .regex(/^[a-z][a-z0-9_]*$/)
     .meta({ description: 'An error code.' }),
+  bootId: z
+    .string()
+    .regex(/^[0-9a-f]{8,64}$/)
+    .meta({ description: 'Names a process from its start to its end.' }),
   jobId: idOf('job').meta({ description: 'Id of an encode job.' }),
   /** No id, so what is no tag is `400` (contract CAP-203): whoever handles it says so. */
   language: z.string().meta({ description: 'A BCP 47 tag, `pt-BR`, in any case.', maxLength: 35 }),

@@ -334,6 +334,27 @@ describe('the team’s routes', () => {
   });
 });
 
+describe('a process of the CDN', () => {
+  it('is noted when it says that it is there, with the secret alone [INT-202]', async () => {
+    const put = (bootId: string, body: unknown, secret = internalSecret): Promise<Answer> =>
+      api.ask(`PUT internal:/internal/cdn-processes/${bootId}`, {
+        ...{ headers: { 'x-internal-secret': secret }, body },
+      });
+    const noted = async (): Promise<unknown[]> =>
+      (await api.store.query('select boot_id, cut_off, confirmed_up_to from cdn_processes')).rows;
+    const bootId = 'ab'.repeat(12);
+    expect(outcome(await put(bootId, { cutOff: false }, 'wrong'))).toBe('401 unauthorized');
+    expect(outcome(await put(bootId, { cutOff: 'maybe' }))).toBe('400 invalid_request');
+    expect(outcome(await put('NO-BOOT', { cutOff: false }))).toBe('404 not_found');
+    expect(await noted()).toEqual([]);
+    const row = { boot_id: bootId, confirmed_up_to: new Date(0) };
+    for (const cutOff of [false, true]) {
+      expect(await put(bootId, { cutOff })).toMatchObject({ status: 200, body: { cutOff } });
+      expect(await noted()).toEqual([{ ...row, cut_off: cutOff }]);
+    }
+  });
+});
+
 describe('the state that the CDN asks for', () => {
   const ask = (videoId: string, secret = internalSecret): Promise<Answer<PlaybackStateResponse>> =>
     api.ask<PlaybackStateResponse>(`GET internal:/internal/playback-state/${videoId}`, {

@@ -41,6 +41,7 @@ function setUp(partitions = 2) {
         if (record.answer instanceof Error) reject(record.answer);
         else if (record.answer !== null) resolve(record.answer);
       }),
+    note: () => Promise.resolve(),
     close: () => undefined,
   };
   const states = createPlaybackStates({
@@ -338,6 +339,25 @@ describe('confirmation', () => {
     await clock.advance(1);
     beat();
     expect(await view()).toBeNull();
+  });
+
+  it('of before a gap is looked at anew after a read that failed: time has passed, and changes came', async () => {
+    const { clock, reads, record, states, view, beat, follow } = setUp();
+    follow();
+    await view();
+    beat();
+    states.gap();
+    record.answer = null;
+    const held = view();
+    states.videoChanged(video(2, { status: 'held' }));
+    reads.at(-1)?.reject(away);
+    expect((await held)?.video?.status).toBe('held');
+
+    await clock.advance(59_000);
+    const late = view();
+    await clock.advance(1_000);
+    reads.at(-1)?.reject(away);
+    expect(await late).toBeNull();
   });
 
   it('ends when the tail is followed no longer', async () => {

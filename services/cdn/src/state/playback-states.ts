@@ -116,12 +116,17 @@ class States implements PlaybackStates {
     if (known === null) return this.#read(videoId, nowMs);
     const age = this.#ageMs(known, nowMs);
     const { video, account, project } = known;
-    const view = { video: video.state, account: account?.state ?? null, project: project?.state ?? null };
     if (video.suspect || account?.suspect === true || project?.suspect === true || age >= believedMs) {
-      return this.#read(videoId, nowMs).then((read) => read ?? (age < believedMs ? view : null));
+      return this.#read(videoId, nowMs).then((read) => read ?? this.#stillBelieved(videoId));
     }
     if (age >= refreshMs) void this.#read(videoId, nowMs);
-    return view;
+    return viewOf(known);
+  }
+
+  /** What is known after a read that failed: that took its time, and a change may have come meanwhile. */
+  #stillBelieved(videoId: string): PlaybackView | null {
+    const known = this.#known(videoId);
+    return known !== null && this.#ageMs(known, this.#nowMs()) < believedMs ? viewOf(known) : null;
   }
 
   videoChanged(state: VideoPlaybackState): void {
@@ -272,6 +277,12 @@ class States implements PlaybackStates {
     return this.#deps.clock.now().getTime();
   }
 }
+
+const viewOf = ({ video, account, project }: KnownView): PlaybackView => ({
+  video: video.state,
+  account: account?.state ?? null,
+  project: project?.state ?? null,
+});
 
 function countReads(metrics: Metrics): { inc(labels: { outcome: 'ok' | 'failed' }): void } {
   const reads = metrics.counter(

@@ -8,11 +8,12 @@ import { createRecordClient, type RecordClient } from './record-client.ts';
 
 let server: Server;
 let client: RecordClient;
-afterEach(async () => {
+async function closeAll(): Promise<void> {
   client.close();
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-});
+}
+afterEach(closeAll);
 
 /** A route that answers as told; `read` asks it for the sample video. */
 async function setUp(listener: RequestListener, timeoutMs = 5_000) {
@@ -77,5 +78,23 @@ describe('the record client', () => {
   ])('waits for %s no longer than it may', async (_title, listener) => {
     const read = await setUp(listener, 50);
     await expect(read()).rejects.toMatchObject({ code: 'record_unavailable' });
+  });
+
+  it('notes the process, and only when the API says that the record knows of it', async () => {
+    let seen: unknown;
+    await setUp((request, response) => {
+      void request.toArray().then((chunks: Buffer[]) => {
+        const { method, url, headers } = request;
+        seen = [method, url, headers['x-internal-secret'], headers['content-type'], String(chunks)];
+        answering(200, {})(request, response);
+      });
+    });
+    await client.note('ab12', { cutOff: true });
+    expect(seen).toEqual([
+      ...['PUT', '/internal/cdn-processes/ab12', 'the-secret', 'application/json', '{"cutOff":true}'],
+    ]);
+    await closeAll();
+    await setUp(answering(404, problemOf('https://docs.example', 'not_found')));
+    await expect(client.note('ab12', { cutOff: true })).rejects.toMatchObject({ code: 'record_unavailable' });
   });
 });

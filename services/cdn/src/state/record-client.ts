@@ -1,6 +1,11 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { problem, playbackStateResponse, type PlaybackStateResponse } from '@millrace/contract';
+import {
+  type CdnProcessNote,
+  problem,
+  playbackStateResponse,
+  type PlaybackStateResponse,
+} from '@millrace/contract';
 import { currentTraceHeaders, inSpan } from '@millrace/platform';
 
 /** Reads states from the record by the API's internal route: the CDN has no database of its own. */
@@ -10,6 +15,11 @@ export interface RecordClient {
    * @throws {Error} with code `record_unavailable` whenever the route does not clearly say either
    */
   read(videoId: string): Promise<PlaybackStateResponse>;
+  /**
+   * Tells the record that this process is there.
+   * @throws {Error} with code `record_unavailable` when the record may not know it now
+   */
+  note(bootId: string, note: CdnProcessNote): Promise<void>;
   close(): void;
 }
 
@@ -28,6 +38,11 @@ export interface RecordClientOptions {
   timeoutMs: number;
 }
 
+interface Answer {
+  status: number;
+  body: string;
+}
+
 /** A state answer takes a kilobyte or two; a title and a logo's address may add as many. */
 const maximumAnswerBytes = 64 * 1024;
 const maximumConnections = 64;
@@ -38,11 +53,16 @@ export function createRecordClient({ url, secret, timeoutMs }: RecordClientOptio
   const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: maximumConnections });
   const send = secure ? httpsRequest : httpRequest;
 
-  const get = (videoId: string): Promise<{ status: number; body: string }> =>
+  const ask = (path: string, sent?: object): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      const request = send(`${base}/internal/playback-state/${videoId}`, {
+      const request = send(`${base}${path}`, {
         agent,
-        headers: { 'X-Internal-Secret': secret, Accept: 'application/json', ...currentTraceHeaders() },
+        method: sent === undefined ? 'GET' : 'PUT',
+        headers: {
+          ...{ 'X-Internal-Secret': secret, Accept: 'application/json' },
+          ...(sent === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...currentTraceHeaders(),
+        },
         signal: AbortSignal.timeout(timeoutMs),
       });
       request.once('error', reject);
@@ -51,23 +71,30 @@ export function createRecordClient({ url, secret, timeoutMs }: RecordClientOptio
           resolve({ status: response.statusCode ?? 0, body });
         }, reject);
       });
-      request.end();
+      request.end(sent === undefined ? undefined : JSON.stringify(sent));
     });
+  /** @throws {RecordUnavailableError} when there is no answer, or `use` finds fault with it */
+  const speak = async <T>(asking: Promise<Answer>, use: (answer: Answer) => T): Promise<T> => {
+    try {
+      return use(await asking);
+    } catch (error) {
+      if (error instanceof RecordUnavailableError) throw error;
+      throw new RecordUnavailableError('the internal route did not answer', { cause: error });
+    }
+  };
 
   return {
-    async read(videoId) {
-      try {
-        const { status, body } = await inSpan(
-          'GET /internal/playback-state/{videoId}',
-          { kind: 'CLIENT' },
-          () => get(videoId),
-        );
-        return interpret(videoId, status, body);
-      } catch (error) {
-        if (error instanceof RecordUnavailableError) throw error;
-        throw new RecordUnavailableError('the internal route did not answer', { cause: error });
-      }
-    },
+    read: (videoId) =>
+      speak(
+        inSpan('GET /internal/playback-state/{videoId}', { kind: 'CLIENT' }, () =>
+          ask(`/internal/playback-state/${videoId}`),
+        ),
+        ({ status, body }) => interpret(videoId, status, body),
+      ),
+    note: (bootId, note) =>
+      speak(ask(`/internal/cdn-processes/${bootId}`, note), ({ status }) => {
+        if (status !== 200) throw new RecordUnavailableError(`the internal route answered ${status}`);
+      }),
     close: () => agent.destroy(),
   };
 }

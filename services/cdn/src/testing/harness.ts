@@ -1,4 +1,5 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
+import { BusUnavailableError } from '@millrace/bus';
 import { createMemoryBus, type MemoryBus } from '@millrace/bus/memory';
 import { type PlaybackStateMessage, topics } from '@millrace/contract';
 import { type KeySet, parseKeySet, type PlaybackClaims, signPlaybackToken } from '@millrace/domain';
@@ -50,6 +51,8 @@ export interface CdnHarness {
   beat(): Promise<void>;
   /** The value of a metric without labels, or with exactly these in the text format. */
   metric(name: string): Promise<number>;
+  /** What was away at the start is there. */
+  back(what: keyof AwayAtStart): void;
   close(): Promise<void>;
 }
 
@@ -63,12 +66,25 @@ export async function closeCdns(): Promise<void> {
   for (const harness of running) await harness.close();
 }
 
-export async function startCdn(env: Record<string, string> = {}): Promise<CdnHarness> {
+/** What is away while it starts, until `back` is called. */
+export interface AwayAtStart {
+  bus?: true;
+  record?: true;
+}
+
+export async function startCdn(
+  env: Record<string, string> = {},
+  away: AwayAtStart = {},
+): Promise<CdnHarness> {
   const clock = createManualClock();
   const bus = createMemoryBus();
+  let isBusAway = away.bus === true;
+  const unlessAway = <T>(work: () => Promise<T>): Promise<T> =>
+    isBusAway ? Promise.reject(new BusUnavailableError('the bus is away')) : work();
   const store = await createTestObjects();
   await storeSample(store.objects);
   const record = await createRecordStub();
+  record.down = away.record === true;
   record.videos.set(sample.videoId, videoState());
   record.accounts.set(sample.accountId, accountState());
   record.projects.set(sample.projectId, projectState());
@@ -81,7 +97,12 @@ export async function startCdn(env: Record<string, string> = {}): Promise<CdnHar
     ...env,
   });
   const cdn = createCdn({
-    ...{ config, bus, clock, metrics },
+    ...{ config, clock, metrics },
+    bus: {
+      ...bus,
+      publish: (...args) => unlessAway(() => bus.publish(...args)),
+      subscribe: (...args) => unlessAway(() => bus.subscribe(...args)),
+    },
     objects: store.objects,
     logger: log.logger,
     internal: { url: record.url, secret: record.secret },
@@ -110,6 +131,10 @@ export async function startCdn(env: Record<string, string> = {}): Promise<CdnHar
   };
   const harness: CdnHarness = {
     ...{ cdn, clock, bus, store, record, metrics, log, token, metric, publish },
+    back: (what) => {
+      if (what === 'bus') isBusAway = false;
+      else record.down = false;
+    },
     ask: (path, more = {}) => {
       const given = more.token === undefined ? token() : more.token;
       const full = path.startsWith('/') ? path : `/v/${sample.videoId}/${path}`;

@@ -3,6 +3,8 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import {
   type AccountPlaybackState,
+  cdnProcessNote,
+  type CdnProcessNote,
   type PlaybackStateResponse,
   problemOf,
   type ProjectPlaybackState,
@@ -16,6 +18,8 @@ export interface RecordStub {
   videos: Map<string, VideoPlaybackState>;
   accounts: Map<string, AccountPlaybackState>;
   projects: Map<string, ProjectPlaybackState>;
+  /** What processes told of themselves, in their order. */
+  notes: CdnProcessNote[];
   /** Reads so far. */
   reads: number;
   /** While true, connections break. */
@@ -28,9 +32,17 @@ export interface RecordStub {
 export async function createRecordStub(): Promise<RecordStub> {
   const secret = 'internal-secret';
   const server: Server = createServer((request, response) => {
-    stub.reads++;
+    if (request.method === 'GET') stub.reads++;
     if (stub.down) {
       request.socket.destroy();
+      return;
+    }
+    if (request.method === 'PUT') {
+      void request.toArray().then((chunks: Buffer[]) => {
+        const body = Buffer.concat(chunks).toString('utf8');
+        stub.notes.push(cdnProcessNote.parse(JSON.parse(body)));
+        response.writeHead(200, { 'Content-Type': 'application/json' }).end(body);
+      });
       return;
     }
     const send = (status: number, body: unknown): void => {
@@ -65,6 +77,7 @@ export async function createRecordStub(): Promise<RecordStub> {
     videos: new Map(),
     accounts: new Map(),
     projects: new Map(),
+    notes: [],
     reads: 0,
     down: false,
     beforeAnswer: null,

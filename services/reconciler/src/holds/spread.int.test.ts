@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createMemoryBus, type MemoryBus } from '@millrace/bus/memory';
 import { type PlaybackConfirmationMessage, topics } from '@millrace/contract';
@@ -8,6 +9,7 @@ import {
   createHoldCommands,
   type Database,
   type EffectiveHold,
+  noteCdnProcess,
 } from '@millrace/store';
 import {
   createTestDatabase,
@@ -25,11 +27,13 @@ let database: TestDatabase;
 let store: Database;
 let account: SeededAccount;
 let bus: MemoryBus;
+let knownAtFirst: number | null;
 beforeAll(async () => {
   database = await createTestDatabase();
   store = createDatabase({ connectionString: database.connectionString, logger: silentLogger });
   account = await seedAccount(store);
   bus = createMemoryBus();
+  knownAtFirst = (await store.query('select 1 from cdn_processes')).rowCount;
 });
 afterAll(async () => {
   await bus.close();
@@ -59,6 +63,22 @@ const place = async (): Promise<string> => {
   await createHoldCommands(store).place(hold, 'admin');
   return videoId;
 };
+/** As if those on their way had been seen so long ago. */
+const ageHolds = (seconds: number): Promise<unknown> =>
+  store.query(
+    `update video_holds set seen_at = clock_timestamp() - $1 * interval '1 second'
+     where lifted_at is null and effective_at is null`,
+    [seconds],
+  );
+const ageProcess = (bootId: string, seconds: number): Promise<unknown> =>
+  store.query(`update cdn_processes set seen_at = now() - $2 * interval '1 second' where boot_id = $1`, [
+    ...[bootId, seconds],
+  ]);
+/** A process that confirms whatever is placed in the next minute. */
+const confirmAhead = async (bootId: string): Promise<void> => {
+  const confirmedUpTo = new Date((await now()).getTime() + 60_000);
+  await confirmPlaybackState(store, { bootId, confirmedUpTo, ended });
+};
 const now = async (): Promise<Date> => {
   const { rows } = await store.query<{ now: Date }>('select clock_timestamp() as now');
   return rows[0]?.now ?? new Date(NaN);
@@ -87,25 +107,36 @@ describe('a hold on its way', () => {
     expect(await run('spread-holds')).toBe(0);
     await confirmPlaybackState(store, { bootId: 'two', confirmedUpTo: later, ended });
     expect(await run('spread-holds')).toBe(1);
-    expect(effective).toMatchObject([{ videoId, source: 'admin', reference: 'admin' }]);
+    expect(effective).toMatchObject([{ videoId, source: 'admin', reference: 'admin', proof: 'confirmed' }]);
     expect(await run('spread-holds')).toBe(0);
 
     const text = await metrics.render();
-    expect(text).toMatch(/millrace_hold_propagation_seconds_count\{.*\} 1/);
+    expect(text).toMatch(/millrace_hold_propagation_seconds_count\{.*proof="confirmed".*\} 1/);
     expect(text).toMatch(/millrace_holds_spreading\{.*\} 0/);
     const { rows } = await store.query<{ details: object }>(
       `select details from audit where subject = $1 and action = 'video.hold.effective'`,
       [videoId],
     );
     expect(rows.map(({ details }) => details)).toEqual([
-      expect.objectContaining({ source: 'admin', effectiveAt: effective[0]?.effectiveAt.toISOString() }),
+      expect.objectContaining({
+        source: 'admin',
+        proof: 'confirmed',
+        effectiveAt: effective[0]?.effectiveAt.toISOString(),
+      }),
     ]);
   });
 
-  it('is effective at once where there is no process', async () => {
-    const { run } = setUp();
+  it('is effective by time alone where no process was ever heard of', async () => {
+    const { effective, metrics, run } = setUp();
     await place();
+    expect(await run('spread-holds')).toBe(0);
+    // What a process believes for 60 s may have been read just before.
+    await ageHolds(60);
+    expect(await run('spread-holds')).toBe(0);
+    await ageHolds(66);
     expect(await run('spread-holds')).toBe(1);
+    expect(effective).toMatchObject([{ proof: 'waited' }]);
+    expect(await metrics.render()).toMatch(/millrace_hold_propagation_seconds_count\{.*proof="waited".*\} 1/);
   });
 
   it('waits for a process that has just begun, and not for one that said it is gone', async () => {
@@ -118,38 +149,101 @@ describe('a hold on its way', () => {
     expect(await run('spread-holds')).toBe(1);
   });
 
-  it('waits for a silent process until others were heard of for 90 s without it', async () => {
-    const { run } = setUp();
-    await confirmPlaybackState(store, { bootId: 'silent', confirmedUpTo: new Date(0), ended });
+  it('waits for a silent process until others were heard of for 90 s without it, and then by time', async () => {
+    const { effective, run } = setUp();
+    await confirmPlaybackState(store, { bootId: 'silent', confirmedUpTo: new Date(1), ended });
     await place();
-    const age = (bootId: string, seconds: number): Promise<unknown> =>
-      store.query(`update cdn_processes set seen_at = now() - $2 * interval '1 second' where boot_id = $1`, [
-        bootId,
-        seconds,
-      ]);
     // Nobody is heard of: that the channel is broken is as likely.
-    await age('silent', 600);
+    await ageProcess('silent', 600);
     expect(await run('spread-holds')).toBe(0);
-    const later = new Date((await now()).getTime() + 60_000);
-    await confirmPlaybackState(store, { bootId: 'lively', confirmedUpTo: later, ended });
-    await age('silent', 80);
+    await ageHolds(600);
     expect(await run('spread-holds')).toBe(0);
-    await age('silent', 100);
+    await confirmAhead('lively');
+    await ageProcess('silent', 80);
+    expect(await run('spread-holds')).toBe(0);
+    await ageProcess('silent', 100);
     expect(await run('spread-holds')).toBe(1);
+
+    // It may live, cut off from the bus, and have read the next video just before its hold.
+    await place();
+    expect(await run('spread-holds')).toBe(0);
+    await ageHolds(60);
+    expect(await run('spread-holds')).toBe(0);
+    await ageHolds(66);
+    expect(await run('spread-holds')).toBe(1);
+    expect(effective.map(({ proof }) => proof)).toEqual(['waited', 'waited']);
+    await confirmPlaybackState(store, { bootId: 'silent', confirmedUpTo: new Date(0), ended: true });
+    await place();
+    expect(await run('spread-holds')).toBe(1);
+    expect(effective.at(-1)).toMatchObject({ proof: 'confirmed' });
+  });
+
+  it('is not held up for longer than 30 s by a process that ended while it started, and goes by time then', async () => {
+    const { effective, run } = setUp();
+    await noteCdnProcess(store, { bootId: 'stillborn', cutOff: false });
+    await confirmAhead('lively');
+    await place();
+    await run('spread-holds');
+    await ageHolds(70);
+    await ageProcess('stillborn', 25);
+    expect(await run('spread-holds')).toBe(0);
+    await ageProcess('stillborn', 35);
+    expect(await run('spread-holds')).toBe(1);
+    await place();
+    expect(await run('spread-holds')).toBe(0);
+    await ageHolds(66);
+    expect(await run('spread-holds')).toBe(1);
+    expect(effective.map(({ proof }) => proof)).toEqual(['waited', 'waited']);
+  });
+
+  it('goes by time alone while a process says that it is cut off, and by its word when it is back', async () => {
+    const { effective, run } = setUp();
+    await confirmAhead('lively');
+    await confirmPlaybackState(store, { bootId: 'cut', confirmedUpTo: new Date(1), ended });
+    await noteCdnProcess(store, { bootId: 'cut', cutOff: true });
+    await place();
+    expect(await run('spread-holds')).toBe(0);
+    await ageHolds(66);
+    expect(await run('spread-holds')).toBe(1);
+
+    await confirmAhead('cut');
+    await place();
+    expect(await run('spread-holds')).toBe(1);
+    expect(effective.map(({ proof }) => proof)).toEqual(['waited', 'confirmed']);
+    await confirmPlaybackState(store, { bootId: 'cut', confirmedUpTo: new Date(0), ended: true });
+    // A late word does not bring it back.
+    await noteCdnProcess(store, { bootId: 'cut', cutOff: true });
+    await place();
+    expect(await run('spread-holds')).toBe(1);
+    expect(effective.at(-1)).toMatchObject({ proof: 'confirmed' });
+  });
+
+  it('goes by time too after an upgrade from a release whose processes do not confirm', async () => {
+    const { effective, run } = setUp();
+    const migrations = new URL('../../../../packages/store/migrations/', import.meta.url);
+    await seedProcessingVideo(store, account);
+    await store.query(await readFile(new URL('000034_cdn_before.sql', migrations), 'utf8'));
+    await confirmAhead('lively');
+    await place();
+    expect(await run('spread-holds')).toBe(0);
+    await ageHolds(66);
+    expect(await run('spread-holds')).toBe(1);
+    expect(effective).toMatchObject([{ proof: 'waited' }]);
+    // Where there were no videos, nobody served any.
+    expect(knownAtFirst).toBe(0);
   });
 
   it('goes by the newest word of a process, in whatever order they come, and forgets those long gone', async () => {
     const { run } = setUp();
-    const later = new Date((await now()).getTime() + 60_000);
-    await confirmPlaybackState(store, { bootId: 'one', confirmedUpTo: later, ended });
+    await confirmAhead('one');
     await confirmPlaybackState(store, { bootId: 'one', confirmedUpTo: new Date(0), ended });
     await store.query(
       `insert into cdn_processes (boot_id, confirmed_up_to, seen_at)
        values ('gone', now(), now() - interval '2 hours')`,
     );
+    expect(await run('forget-cdn-processes')).toBe(1);
     await place();
     expect(await run('spread-holds')).toBe(1);
-    expect(await run('forget-cdn-processes')).toBe(1);
     expect((await store.query('select boot_id from cdn_processes')).rows).toEqual([{ boot_id: 'one' }]);
   });
 

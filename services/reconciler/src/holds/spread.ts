@@ -27,9 +27,11 @@ export function spreadHoldsLoops({ store, bus, metrics, onEffective }: SpreadDep
   const topic = topics.playbackState.name;
   const seconds = metrics.histogram(
     'millrace_hold_propagation_seconds',
-    'From placing a hold to the last confirmation of a CDN process that it knows it.',
+    'From placing a hold to the proof that it holds on every CDN process: all confirmed it, or time passed.',
     [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300],
+    ['proof'],
   );
+  for (const proof of ['confirmed', 'waited']) seconds.zero({ proof });
   const spreading = metrics.gauge(
     'millrace_holds_spreading',
     'Holds that some CDN process has not confirmed.',
@@ -46,7 +48,9 @@ export function spreadHoldsLoops({ store, bus, metrics, onEffective }: SpreadDep
     if (count === 0) return 0;
     const settled = await settleSpreadingHolds(store);
     for (const hold of settled) {
-      seconds.observe((hold.effectiveAt.getTime() - hold.placedAt.getTime()) / 1_000);
+      seconds.observe((hold.effectiveAt.getTime() - hold.placedAt.getTime()) / 1_000, {
+        proof: hold.proof,
+      });
       onEffective(hold);
     }
     if (settled.length < count) await addHeartbeats(store, topic, await bus.partitions(topic));
