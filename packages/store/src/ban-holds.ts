@@ -1,4 +1,5 @@
 import { type Database } from './db.ts';
+import { eachInTurn } from './each.ts';
 import { createHoldCommands, type HoldReference } from './holds.ts';
 
 /** The hold that a ban puts on a video of its account. */
@@ -23,7 +24,6 @@ export async function reconcileBanHolds(db: Database, limit = 200): Promise<numb
     [limit],
     'ban-holds-missing',
   );
-  for (const { id, reason } of missing) await holds.place({ ...banHold(id), reason, legal: false }, actor);
   const { rows: surplus } = await db.query<{ id: string }>(
     `select v.id from video_holds h
      join videos v on v.id = h.video_id and v.deleted_at is null
@@ -34,6 +34,17 @@ export async function reconcileBanHolds(db: Database, limit = 200): Promise<numb
     [limit],
     'ban-holds-surplus',
   );
-  for (const { id } of surplus) await holds.lift(banHold(id), actor);
-  return missing.length + surplus.length;
+  const changes = [
+    ...missing.map(
+      ({ id, reason }) =>
+        () =>
+          holds.place({ ...banHold(id), reason, legal: false }, actor),
+    ),
+    ...surplus.map(
+      ({ id }) =>
+        () =>
+          holds.lift(banHold(id), actor),
+    ),
+  ];
+  return eachInTurn(changes, (change) => change().then(() => 1));
 }

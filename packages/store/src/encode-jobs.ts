@@ -1,6 +1,7 @@
 import { type Quality } from '@millrace/contract';
 import { newId } from '@millrace/domain';
 import { type Database, type Queryable, type Transaction } from './db.ts';
+import { eachInTurn } from './each.ts';
 import { permit, type TaskKind } from './encode-permits.ts';
 import { addToOutbox } from './outbox.ts';
 import { limitingPlanId } from './plans.ts';
@@ -172,9 +173,8 @@ export async function repairJobs(db: Database, limit = 100): Promise<number> {
     [limit],
     'job-crooked',
   );
-  let repaired = 0;
-  for (const { id } of rows) {
-    repaired += await db.transaction(async (tx) => {
+  return eachInTurn(rows, ({ id }) =>
+    db.transaction(async (tx) => {
       const job = await lockRunningJob(tx, id);
       if (!job) return 0;
       const { rows: counted } = await tx.query<{ remaining: number; changed: boolean }>(
@@ -187,7 +187,6 @@ export async function repairJobs(db: Database, limit = 100): Promise<number> {
       );
       if (counted[0]?.remaining === 0) await insertTasks(tx, job, [assembleTask]);
       return 1;
-    });
-  }
-  return repaired;
+    }),
+  );
 }

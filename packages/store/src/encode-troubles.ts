@@ -1,6 +1,7 @@
 import { type Failure } from '@millrace/contract';
 import { decideTrouble, type TaskTries, type TaskTrouble } from '@millrace/domain';
 import { type Database, type Transaction } from './db.ts';
+import { eachInTurn } from './each.ts';
 import { permit, type TaskKind } from './encode-permits.ts';
 import { wantsTask } from './encode-wanted.ts';
 import { type Attempt } from './object-prefixes.ts';
@@ -130,13 +131,11 @@ export async function reapExpiredLeases(db: Database, limit = 100): Promise<numb
     [limit],
     'task-expired',
   );
-  let reaped = 0;
-  for (const attempt of rows) {
+  return eachInTurn(rows, async (attempt) => {
     const trouble: TaskTrouble = { kind: 'lost', message: 'the lease expired: its worker was lost' };
     const outcome = await db
       .transaction((tx) => recordTrouble(tx, attempt, trouble, { expired: true }))
       .catch(lostIfMeanwhile);
-    if (outcome.kind !== 'lost') reaped += 1;
-  }
-  return reaped;
+    return outcome.kind === 'lost' ? 0 : 1;
+  });
 }

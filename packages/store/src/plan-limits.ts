@@ -1,6 +1,7 @@
 import { type Quality } from '@millrace/contract';
 import { writeAudit } from './audit.ts';
 import { type Database, type Queryable, type Transaction } from './db.ts';
+import { eachInTurn } from './each.ts';
 import { publishAccountState } from './playback-state.ts';
 import { limitingPlanId } from './plans.ts';
 
@@ -110,13 +111,13 @@ export async function announcePlans(db: Database, limit = 200): Promise<number> 
       [id, revision, limit],
       'plan-accounts-unannounced',
     );
-    for (const account of accounts) {
-      await db.transaction(async (tx) => {
+    told += await eachInTurn(accounts, (account) =>
+      db.transaction(async (tx) => {
         await publishAccountState(tx, account.id);
         await tx.query('update accounts set plan_revision = $2 where id = $1', [account.id, revision]);
-      });
-    }
-    told += accounts.length;
+        return 1;
+      }),
+    );
     if (accounts.length === limit) continue;
     // Whoever put an account on the plan at that very moment may have told the CDN of the old limits: such
     // transactions are over by then.

@@ -1,6 +1,7 @@
 import { ProblemError } from '@millrace/contract';
 import { decideUpload, type UploadState } from '@millrace/domain';
 import { type Database, type Queryable, type Transaction } from './db.ts';
+import { eachInTurn } from './each.ts';
 import { lockUsage } from './usage.ts';
 import { activeHolds, moveVideo } from './video-moves.ts';
 
@@ -234,14 +235,12 @@ export async function expireUploads(db: Database, limit = 100): Promise<number> 
     [limit],
     'uploads-overdue',
   );
-  let expired = 0;
-  for (const { id } of rows) {
-    expired += await db.transaction(async (tx) => {
+  return eachInTurn(rows, ({ id }) =>
+    db.transaction(async (tx) => {
       const upload = await lockUpload(tx, id);
       if (!upload || decideUpload(upload, 'expired').kind !== 'move') return 0;
       await moveVideo(tx, upload.videoId, { type: 'upload_expired' }, { deletedBy: 'expiry' });
       return 1;
-    });
-  }
-  return expired;
+    }),
+  );
 }

@@ -1,6 +1,7 @@
 import { type PlaybackUsageMessage } from '@millrace/contract';
 import { joinSegments } from '@millrace/domain';
 import { type Database, type Queryable, type Transaction } from './db.ts';
+import { eachInTurn } from './each.ts';
 import { joinPlan } from './plans.ts';
 import { publishAccountState } from './playback-state.ts';
 import { lockUsage } from './usage.ts';
@@ -130,13 +131,13 @@ export async function reconcileWatchLimits(db: Database, limit = 500): Promise<n
     [limit],
     'watched-limits-wrong',
   );
-  for (const { id } of rows) {
-    await db.transaction(async (tx) => {
+  return eachInTurn(rows, ({ id }) =>
+    db.transaction(async (tx) => {
       await lockUsage(tx, id);
       await settleWatchLimit(tx, id);
-    });
-  }
-  return rows.length;
+      return 1;
+    }),
+  );
 }
 
 /** Views live as long as their tokens, a day at most; what is older can be reported no more. */

@@ -43,8 +43,7 @@ const hour = 3_600_000;
 
 /** Everything that the reconciler keeps true, and how often it looks. */
 export function allLoops(deps: LoopDeps): ReconcileLoop[] {
-  const { store, objects, clock } = deps;
-  const now = (): Date => clock.now();
+  const { store } = deps;
   const restore = new RestoreGuard(deps);
   return [
     restore.loop(),
@@ -60,7 +59,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
       run: () => republishQueued(store, { olderThanMs: 60 * second, limit: 500 }),
     },
     restore.guarded(purgeLoop(deps)),
-    restore.guarded(orphanUploadsLoop({ store, objects, now })),
+    restore.guarded(orphanUploadsLoop(deps)),
     fanOutLoop(deps),
     {
       name: 'fail-orphaned-deliveries',

@@ -56,7 +56,11 @@ describe('purging objects', () => {
     );
     return video;
   }
-  const run = (): Promise<number> => purgeLoop({ store, objects, logger: silentLogger }).run(signal);
+  const parts = (laterMs = 0) => ({
+    ...{ store, logger: silentLogger },
+    clock: { ...systemClock, now: () => new Date(Date.now() + laterMs) },
+  });
+  const run = (): Promise<number> => purgeLoop({ ...parts(), objects }).run(signal);
   const keys = async (prefix: string): Promise<string[]> =>
     (await objects.list(prefix)).items.map((item) => item.key);
   const dayPasses = (): Promise<unknown> =>
@@ -118,7 +122,7 @@ describe('purging objects', () => {
         return objects.list(prefix, after);
       },
     };
-    expect(await purgeLoop({ store, objects: holdsOther, logger: silentLogger }).run(signal)).toBe(1);
+    expect(await purgeLoop({ ...parts(), objects: holdsOther }).run(signal)).toBe(1);
     expect([...(await keys('one/')), ...(await keys('other/'))]).toHaveLength(1);
   });
 
@@ -149,8 +153,7 @@ describe('purging objects', () => {
        values ('hld_parts', $1, 'admin', 'admin', true, now())`,
       [video],
     );
-    const orphans = (): Promise<number> =>
-      orphanUploadsLoop({ store, objects, now: () => new Date(Date.now() + 86_500_000) }).run(signal);
+    const orphans = (): Promise<number> => orphanUploadsLoop({ ...parts(86_500_000), objects }).run(signal);
     expect([await run(), await orphans()]).toEqual([0, 0]);
     expect((await objects.listUploads()).items).toHaveLength(1);
     await createHoldCommands(store).lift({ ...legalHold, videoId: video }, 'test');
@@ -168,17 +171,27 @@ describe('purging objects', () => {
       list: (prefix: string, after?: string) =>
         prefix === 'bad/' ? Promise.reject(new Error('store down')) : objects.list(prefix, after),
     };
-    await purgeLoop({ store, objects: failing, logger: log.logger }).run(signal);
+    await purgeLoop({ ...parts(), objects: failing, logger: log.logger }).run(signal);
     expect(await keys('fine/')).toEqual([]);
     expect(log.text()).toContain('store down');
   });
 
   it('aborts uploads that the record does not know, once they are a day old', async () => {
     await objects.createUpload('orphan/file');
-    const at = (ms: number) => orphanUploadsLoop({ store, objects, now: () => new Date(Date.now() + ms) });
-    expect(await at(0).run(signal)).toBe(0);
-    expect(await at(86_000_000).run(signal)).toBe(0);
-    expect(await at(86_500_000).run(signal)).toBe(1);
+    const at = (ms: number, instead: Partial<FolderObjectStore> = {}): Promise<number> =>
+      orphanUploadsLoop({ ...parts(ms), objects: { ...objects, ...instead } }).run(signal);
+    expect(await at(0)).toBe(0);
+    expect(await at(86_000_000)).toBe(0);
+    expect(await at(86_500_000)).toBe(1);
     expect((await objects.listUploads()).items).toEqual([]);
+
+    // One that cannot be aborted keeps none of the others.
+    await objects.createUpload('stuck/file');
+    await objects.createUpload('orphan/file');
+    const abort: FolderObjectStore['abort'] = (upload) =>
+      upload.key === 'stuck/file' ? Promise.reject(new Error('no')) : objects.abort(upload);
+    expect(await at(86_500_000, { abort })).toBe(1);
+    expect((await objects.listUploads()).items.map(({ key }) => key)).toEqual(['stuck/file']);
+    expect(await at(86_500_000)).toBe(1);
   });
 });

@@ -1,5 +1,5 @@
 import { type ObjectStore } from '@millrace/objects';
-import { type Logger } from '@millrace/platform';
+import { type Clock, type Logger } from '@millrace/platform';
 import {
   type Database,
   doomedPrefixes,
@@ -9,7 +9,24 @@ import {
   mayPurge,
   unknownUploads,
 } from '@millrace/store';
-import { type ReconcileLoop } from './loop.ts';
+import { reconcileAll, type ReconcileLoop, type Reconciler } from './loop.ts';
+
+interface Deps {
+  store: Database;
+  objects: ObjectStore;
+  clock: Clock;
+  logger: Logger;
+}
+
+interface SeenPrefix {
+  doomed: DoomedPrefix;
+  /** A legal hold may have come since it was listed. */
+  mayPurge: boolean;
+  isEmpty: boolean;
+}
+export type PurgeDecision = 'purge' | 'forget';
+
+type OpenUpload = Awaited<ReturnType<ObjectStore['listUploads']>>['items'][number];
 
 const prefixesPerRun = 100;
 /**
@@ -19,67 +36,72 @@ const prefixesPerRun = 100;
 const orphanAgeMs = 24 * 3_600_000;
 
 /** Deletes the objects of tombstoned prefixes, twice a day apart (design, rule 9). */
-export function purgeLoop(deps: { store: Database; objects: ObjectStore; logger: Logger }): ReconcileLoop {
-  return {
+export function purgeLoop(deps: Deps): ReconcileLoop {
+  const { store, objects } = deps;
+  const prefixes: Reconciler<DoomedPrefix, SeenPrefix, PurgeDecision> = {
     name: 'purge-objects',
-    everyMs: 5_000,
-    run: async (signal) => {
-      let purged = 0;
-      for (const doomed of await doomedPrefixes(deps.store, prefixesPerRun)) {
-        if (signal.aborted) break;
-        if (!(await mayPurge(deps.store, doomed))) continue;
-        // One prefix that cannot be purged must not keep the others waiting.
-        await purge(deps, doomed).then(
-          () => purged++,
-          (error: unknown) => deps.logger.error({ err: error, prefix: doomed.prefix }, 'prefix not purged'),
-        );
+    list: () => doomedPrefixes(store, prefixesPerRun),
+    nameOf: ({ prefix }) => prefix,
+    observe: async (doomed) => {
+      const may = await mayPurge(store, doomed);
+      return {
+        doomed,
+        mayPurge: may,
+        isEmpty: may && (await objects.list(doomed.prefix)).items.length === 0,
+      };
+    },
+    decide: decidePurge,
+    act: async (decision, { doomed }) => {
+      if (doomed.upload) await objects.abort(doomed.upload);
+      if (decision === 'forget') await forgetPrefix(store, doomed);
+      else {
+        await deleteAll(objects, doomed.prefix);
+        await markPurged(store, doomed.prefix);
       }
-      return purged;
+      return false;
     },
   };
+  return reconcileAll(prefixes, { ...deps, everyMs: 5_000 });
 }
 
-async function purge(
-  { store, objects }: { store: Database; objects: ObjectStore },
-  doomed: DoomedPrefix,
-): Promise<void> {
-  if (doomed.upload) await objects.abort(doomed.upload);
-  let found = 0;
+/** What becomes of a tombstoned prefix: it is forgotten only once it was purged a day ago, and nothing came since. */
+export function decidePurge(seen: SeenPrefix): PurgeDecision | null {
+  if (!seen.mayPurge) return null;
+  return seen.doomed.purgedBefore && seen.isEmpty ? 'forget' : 'purge';
+}
+
+async function deleteAll(objects: ObjectStore, prefix: string): Promise<void> {
   for (let next: string | null = null; ;) {
-    const page = await objects.list(doomed.prefix, next ?? undefined);
-    found += page.items.length;
+    const page = await objects.list(prefix, next ?? undefined);
     await objects.deleteMany(page.items.map((object) => object.key));
     next = page.next;
-    if (next === null) break;
+    if (next === null) return;
   }
-  if (doomed.purgedBefore && found === 0) await forgetPrefix(store, doomed);
-  else await markPurged(store, doomed.prefix);
 }
 
 /** Aborts multipart uploads that the record does not know, a day after they began. */
-export function orphanUploadsLoop(deps: {
-  store: Database;
-  objects: ObjectStore;
-  now: () => Date;
-}): ReconcileLoop {
-  return {
+export function orphanUploadsLoop(deps: Deps): ReconcileLoop {
+  const { store, objects, clock } = deps;
+  const uploads: Reconciler<OpenUpload, { isKnown: boolean; upload: OpenUpload }, OpenUpload> = {
     name: 'abort-orphan-uploads',
-    everyMs: 3_600_000,
-    run: async (signal) => {
-      let aborted = 0;
-      for (let next: string | null = null; !signal.aborted;) {
-        const page = await deps.objects.listUploads(next ?? undefined);
-        const old = page.items.filter(
-          (upload) => deps.now().getTime() - upload.startedAt.getTime() > orphanAgeMs,
+    list: async () => {
+      const old: OpenUpload[] = [];
+      for (let next: string | null = null; ;) {
+        const page = await objects.listUploads(next ?? undefined);
+        old.push(
+          ...page.items.filter((upload) => clock.now().getTime() - upload.startedAt.getTime() > orphanAgeMs),
         );
-        for (const orphan of await unknownUploads(deps.store, old)) {
-          await deps.objects.abort(orphan);
-          aborted++;
-        }
         next = page.next;
-        if (next === null) break;
+        if (next === null) return old;
       }
-      return aborted;
+    },
+    nameOf: ({ key }) => key,
+    observe: async (upload) => ({ isKnown: (await unknownUploads(store, [upload])).length === 0, upload }),
+    decide: ({ isKnown, upload }) => (isKnown ? null : upload),
+    act: async (upload) => {
+      await objects.abort(upload);
+      return false;
     },
   };
+  return reconcileAll(uploads, { ...deps, everyMs: 3_600_000 });
 }
