@@ -86,7 +86,7 @@ export function createServiceSet(deps: ServiceSetDeps): ServiceSet {
     ...own.reconciler,
     config: loadConfig(reconcilerConfig, env),
     connectionString: deps.connectionString,
-    chores: [
+    chores: () => [
       {
         name: 'prune-bus-log',
         everyMs: 600_000,

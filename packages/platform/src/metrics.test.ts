@@ -27,6 +27,31 @@ describe('createMetrics', () => {
     expect(await metrics.render()).toContain('level{service="api"} 2');
   });
 
+  it('shows a gauge no longer that was removed, cleared or not observed any more', async () => {
+    const metrics = createMetrics({ service: 'api' });
+    const [depth, jobs] = [metrics.gauge('depth', 'Depth.'), metrics.gauge('jobs', 'Jobs.', ['kind'])];
+    const [left, right] = [{ kind: 'left' }, { kind: 'right' }];
+    const shown = async (): Promise<string[]> =>
+      [...(await metrics.render()).matchAll(/^(\w+)\{(?:kind="(\w+)",)?.* (\d+)$/gm)].map((found) =>
+        found.slice(1).filter(Boolean).join(' '),
+      );
+    depth.set(1);
+    jobs.set(2, left);
+    jobs.set(3, right);
+    const stopOld = metrics.observe('level', 'Level.', () => 4);
+    const stop = metrics.observe('level', 'Level.', () => 5);
+    stopOld();
+    expect(await shown()).toEqual(['depth 1', 'jobs left 2', 'jobs right 3', 'level 5']);
+    jobs.remove(left);
+    stop();
+    expect(await shown()).toEqual(['depth 1', 'jobs right 3']);
+    depth.clear();
+    jobs.clear();
+    expect(await shown()).toEqual([]);
+    depth.set(6);
+    expect(await shown()).toEqual(['depth 6']);
+  });
+
   it('keeps services apart', async () => {
     const [a, b] = [createMetrics({ service: 'a' }), createMetrics({ service: 'b', process: true })];
     a.counter('x_total', 'X.').inc();

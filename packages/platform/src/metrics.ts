@@ -19,11 +19,16 @@ export interface Metrics {
     labelNames?: readonly L[],
   ): {
     set(value: number, labels?: Labels<L>): void;
-    /** Forgets every value; a gauge without labels shows 0 then. */
+    /** Shows this series no longer, until it is set again. */
+    remove(labels?: Labels<L>): void;
+    /** The same of every series. */
     clear(): void;
   };
-  /** A gauge that is read when it is scraped; naming it again replaces what is read. */
-  observe(name: string, help: string, read: () => number): void;
+  /**
+   * A gauge that is read when it is scraped; naming it again replaces what is read.
+   * @returns shows it no longer, unless it was named again
+   */
+  observe(name: string, help: string, read: () => number): () => void;
   /** @param buckets upper bounds, in the unit of the name */
   histogram<const L extends string = never>(
     name: string,
@@ -60,12 +65,17 @@ export function createMetrics(options: { service: string; process?: boolean }): 
       const metric = once(name, () => new Gauge({ name, help, labelNames: [...labelNames], registers }));
       return {
         set: (value, labels = {}) => metric.set(labels, value),
-        clear: () => metric.reset(),
+        remove: (labels = {}) => metric.remove(labels),
+        clear: () => {
+          metric.reset();
+          // Without labels it would show 0.
+          metric.remove({});
+        },
       };
     },
     observe: (name, help, read) => {
       registry.removeSingleMetric(name);
-      new Gauge({
+      const gauge = new Gauge({
         name,
         help,
         registers,
@@ -73,6 +83,9 @@ export function createMetrics(options: { service: string; process?: boolean }): 
           this.set(read());
         },
       });
+      return () => {
+        if (registry.getSingleMetric(name) === gauge) registry.removeSingleMetric(name);
+      };
     },
     histogram: (name, help, buckets, labelNames = []) => {
       const metric = once(

@@ -17,8 +17,10 @@ process.exitCode = await runService({
     const objects = parts.own(openObjects(config, parts));
     const kubernetes = openKubernetes(config, parts);
     const probe = probeOf(config);
-    const chores = probe === null ? [] : [probeLoop(probe, parts)];
     const connectionString = directUrl(config);
-    return createReconciler({ ...parts, config, store, bus, objects, connectionString, kubernetes, chores });
+    return createReconciler({
+      ...{ ...parts, config, store, bus, objects, connectionString, kubernetes },
+      chores: (metrics) => (probe === null ? [] : [probeLoop(probe, { ...parts, metrics })]),
+    });
   },
 });

@@ -115,3 +115,52 @@ describe('a reconciler whose bus took an event and lost it', () => {
     await real.close();
   });
 });
+
+describe('a reconciler that leads no longer', () => {
+  it('shows what its work showed no longer, but the gauges of work that goes on', async () => {
+    const bus = createMemoryBus();
+    const told = (text: string): string[] =>
+      [...text.matchAll(/^# TYPE (\w+) gauge\n\1\{/gm)].map(([, name = '']) => name);
+    reconciler = createReconciler({
+      config: { RECONCILER_LEASE_MS: 1_000, DNS_SERVERS: [] },
+      ...{ store, connectionString: database.connectionString, bus, objects: objects.objects, metrics },
+      ...{ clock: systemClock, logger: silentLogger },
+      chores: (own) => {
+        own.gauge('of_a_chore', 'Set by a chore.').set(1);
+        own.observe('read_of_a_chore', 'Read of a chore.', () => 1);
+        return [];
+      },
+    });
+    await reconciler.start(new AbortController().signal);
+    const ofTheTerm = [
+      ...['millrace_holds_spreading', 'millrace_holds_spreading_oldest_seconds', 'millrace_outbox_rows'],
+      ...['of_a_chore', 'read_of_a_chore'],
+    ];
+    await waitFor(
+      async () => {
+        const shown = told(await metrics.render());
+        return ofTheTerm.every((name) => shown.includes(name));
+      },
+      { what: 'the leader to show its work' },
+    );
+    const loops = async (): Promise<string[]> =>
+      [...(await metrics.render()).matchAll(/^millrace_loop_last_success\w+\{loop="([\w-]+)"/gm)].map(
+        ([, name = '']) => name,
+      );
+    await waitFor(async () => (await loops()).includes('spread-holds'));
+    await store.query(`update leases set holder = 'another', epoch = epoch + 1, expires_at = 'infinity'`);
+    await waitFor(
+      async () => (await metrics.render()).includes('millrace_reconciler_leading{service="reconciler"} 0'),
+      {
+        what: 'leadership to be lost',
+      },
+    );
+    expect(told(await metrics.render()).sort()).toEqual([
+      ...['millrace_loop_last_success_timestamp_seconds', 'millrace_reconciler_leading'],
+    ]);
+    expect((await loops()).sort()).toEqual(['consume-confirmations', 'consume-usage']);
+    await reconciler.stop();
+    reconciler = undefined;
+    await bus.close();
+  });
+});

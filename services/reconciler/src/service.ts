@@ -4,6 +4,7 @@ import { type ObjectStore } from '@millrace/objects';
 import {
   type Clock,
   createBell,
+  createTermMetrics,
   createTxtLookup,
   type Logger,
   type LoopSupervisor,
@@ -34,8 +35,8 @@ export interface ReconcilerDeps {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
-  /** Chores of the adapters in use, such as pruning the bus log. */
-  chores?: readonly ReconcileLoop[];
+  /** Chores of the leader beside its own, such as pruning the bus log, with the metrics of its term. */
+  chores?: (metrics: Metrics) => readonly ReconcileLoop[];
   /** With it the leader is an operator too; it is closed by who made it. */
   kubernetes?: { api: KubernetesApi; resyncMs: number } | undefined;
 }
@@ -68,20 +69,23 @@ export function createReconciler(deps: ReconcilerDeps): Service {
 
   const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
     const lease = { lease: leaseName, epoch };
-    const relay = relayLoop({ ...deps, bell }, lease);
-    const operator = deps.kubernetes && createOperator({ ...deps, ...deps.kubernetes, lease });
+    const term = createTermMetrics(metrics);
+    const own = { ...deps, metrics: term.metrics };
+    const relay = relayLoop({ ...own, bell }, lease);
+    const operator = deps.kubernetes && createOperator({ ...own, ...deps.kubernetes, lease });
     const onEffective = (hold: EffectiveHold): void => operator?.holdIsEffective(hold);
     supervisor = superviseLoops(
       [
-        ...[relay, backlogLoop(deps), waitingLoop(deps), ...(operator?.loops ?? [])],
-        ...allLoops({ ...deps, txt, onEffective }).map((loop) => repeat(loop, deps)),
+        ...[relay, backlogLoop(own), waitingLoop(own), ...(operator?.loops ?? [])],
+        ...allLoops({ ...own, txt, onEffective }).map((loop) => repeat(loop, own)),
       ],
-      deps,
+      own,
     );
     leading.set(1);
     supervisor.start();
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     await supervisor.stop();
+    term.end();
     leading.set(0);
     supervisor = undefined;
   };

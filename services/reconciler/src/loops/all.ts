@@ -34,8 +34,8 @@ export interface LoopDeps {
   metrics: Metrics;
   txt: TxtLookup;
   onEffective: SpreadDeps['onEffective'];
-  /** Chores of the adapters in use, such as pruning the bus log. */
-  chores?: readonly ReconcileLoop[];
+  /** Chores beside these, such as pruning the bus log. */
+  chores?: (metrics: Metrics) => readonly ReconcileLoop[];
 }
 
 const second = 1_000;
@@ -73,7 +73,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     checkDomainsLoop(deps),
     ...spreadHoldsLoops(deps),
     ...limitsLoops(deps),
-    ...(deps.chores ?? []),
+    ...(deps.chores?.(deps.metrics) ?? []),
   ];
 }
 

@@ -4,8 +4,8 @@ import { type Database, encodeBacklog } from '@millrace/store';
 const everyMs = 5_000;
 
 /**
- * Shows what encoders have before them, for whatever scales them. A process that leads no longer shows nothing: an old
- * number would be acted on.
+ * Shows what encoders have before them, for whatever scales them, and nothing while it cannot look: an old number would
+ * be acted on.
  */
 export const backlogLoop = ({
   store,

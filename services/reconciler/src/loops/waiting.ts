@@ -5,7 +5,7 @@ const everyMs = 5_000;
 
 /**
  * Shows what waits in the record. Apart from those who do the work: what waits is most worth knowing while they
- * cannot. A process that leads no longer shows nothing, since an old number would be believed.
+ * cannot. While it cannot look it shows nothing, since an old number would be believed.
  */
 export const waitingLoop = ({
   store,
