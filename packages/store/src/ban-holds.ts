@@ -1,4 +1,5 @@
-import { type Database } from './db.ts';
+import { banAccount } from './accounts.ts';
+import { type Database, type Transaction } from './db.ts';
 import { eachInTurn } from './each.ts';
 import { createHoldCommands, type HoldReference } from './holds.ts';
 
@@ -47,4 +48,25 @@ export async function reconcileBanHolds(db: Database, limit = 200): Promise<numb
     ),
   ];
   return eachInTurn(changes, (change) => change().then(() => 1));
+}
+
+/**
+ * Bans an account again whose record does not know the ban of which a hold comes back: without it the hold would be
+ * lifted for want of one. Does nothing for other holds.
+ */
+export async function restoreBanOf(
+  tx: Transaction,
+  hold: HoldReference & { reason: string | null },
+  { accountId, actor }: { accountId: string; actor: string },
+): Promise<void> {
+  const { source, reference } = banHold(hold.videoId);
+  if (hold.source !== source || hold.reference !== reference) return;
+  const { rowCount } = await tx.query(
+    'select from accounts where id = $1 and banned_at is not null and ban_holds_videos',
+    [accountId],
+    'ban-holds-banned',
+  );
+  if (rowCount > 0) return;
+  const reason = hold.reason === null ? {} : { reason: hold.reason };
+  await banAccount(tx, { accountId, banned: true, holdVideos: true, actor, ...reason });
 }

@@ -80,6 +80,8 @@ async function forgetVideos(db: Database, limit: number): Promise<number> {
     `with gone as (
        select id from videos v where ${erasing} and deleted_at is not null and title <> ''
          and not ${underLegalHold('v.id')}
+         -- Holds of a restored record may still be on their way back.
+         and not exists (select from record_state where holds_wanted)
        limit $1
      ), jobs as (
        update encode_jobs set manifest = null, report = '{}', trace = '{}' where video_id in (select id from gone)

@@ -65,7 +65,8 @@ export const createHoldCommands = (
     }),
 });
 
-async function placeHold(tx: Transaction, hold: Hold): Promise<MoveResult> {
+/** Places a hold as `HoldCommands.place` does, without its audit row. */
+export async function placeHold(tx: Transaction, hold: Hold): Promise<MoveResult> {
   const video = await lockVideo(tx, hold.videoId);
   if (!video || video.deletedAt !== null) throw new ProblemError('not_found');
   const { rowCount: updated } = await tx.query(

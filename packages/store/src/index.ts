@@ -177,7 +177,19 @@ export { purgeWebhookLog } from './webhook-purge.ts';
 export { eraseVideos } from './erasure-videos.ts';
 export { eraseAccount } from './erasure.ts';
 export { resealSecret, secretsOfOtherKeys } from './sealed-secrets.ts';
-export { holdCopy, type HoldCopy, holdsToCopy, markHoldCopied } from './hold-copies.ts';
+export {
+  copyHoldAgain,
+  holdCopy,
+  type HoldCopy,
+  holdsToCopy,
+  type HoldToCopy,
+  isStrayCopy,
+  markHoldCopied,
+  recordTime,
+  type StandingHold,
+  standingHolds,
+} from './hold-copies.ts';
+export { restoreHold } from './hold-restore.ts';
 export { allowSweeps, declareRestored, holdsRestored, raiseMark, recordState } from './record-state.ts';
 export {
   attemptsUnderWay,

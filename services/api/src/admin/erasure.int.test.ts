@@ -198,6 +198,18 @@ describe('erasing an account', () => {
     expect((await erase()).body.doneAt).not.toBeNull();
   });
 
+  it('forgets nothing while holds of a restored record are on their way back', async () => {
+    await seedVideo(api.store, me, { title: 'Evidence' });
+    await erase();
+    await api.store.query('update record_state set holds_wanted = true');
+    await settle();
+    expect(await statusesOf()).toEqual(['deleted']);
+    expect((await recordOf(api.store))['videos']).toContain('Evidence');
+    await api.store.query('update record_state set holds_wanted = false');
+    await settle();
+    expect((await recordOf(api.store))['videos']).not.toContain('Evidence');
+  });
+
   it('stops the others though one cannot be deleted, and says so', async () => {
     const [stuck] = [await seedVideo(api.store, me), await seedVideo(api.store, me)];
     await api.store.query(

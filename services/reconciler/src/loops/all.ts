@@ -16,6 +16,7 @@ import {
   resolveCompleting,
 } from '@millrace/store';
 import { type SpreadDeps, spreadHoldsLoops } from '../holds/spread.ts';
+import { checkHoldCopiesLoop } from '../restore/check-hold-copies.ts';
 import { holdCopiesLoop } from '../restore/hold-copies.ts';
 import { RestoreGuard } from '../restore/marks.ts';
 import { checkDomainsLoop } from './domains.ts';
@@ -48,6 +49,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
   return [
     restore.loop(),
     holdCopiesLoop(deps, restore),
+    checkHoldCopiesLoop(deps, restore),
     heartbeatLoop(deps),
     restore.guarded({ name: 'expire-uploads', everyMs: 10 * second, run: () => expireUploads(store) }),
     reconcileAll(abandonedUploads(deps), { ...deps, everyMs: 2 * second }),
@@ -68,7 +70,11 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     },
     { name: 'purge-webhook-log', everyMs: 60 * second, run: (signal) => purgeWebhookLog(store, signal) },
     { name: 'expire-rows', everyMs: hour, run: () => expireRows(store) },
-    { name: 'erase-accounts', everyMs: 5 * second, run: (signal) => eraseVideos(store, signal) },
+    restore.checked({
+      name: 'erase-accounts',
+      everyMs: 5 * second,
+      run: (signal) => eraseVideos(store, signal),
+    }),
     { name: 'ban-holds', everyMs: 5 * second, run: () => reconcileBanHolds(store) },
     checkDomainsLoop(deps),
     ...spreadHoldsLoops(deps),

@@ -21,7 +21,7 @@ const keyOf = (mark: number): string => `${prefix}${String(mark).padStart(digits
  */
 export class RestoreGuard {
   readonly #deps: RestoreDeps;
-  #looked: Promise<boolean> | undefined;
+  #looked: Promise<void> | undefined;
 
   constructor(deps: RestoreDeps) {
     this.#deps = deps;
@@ -29,48 +29,60 @@ export class RestoreGuard {
 
   /** Lets a loop that deletes objects run only where that is safe; it mends nothing otherwise. */
   guarded(loop: ReconcileLoop): ReconcileLoop {
+    return this.checked({
+      ...loop,
+      run: async (signal) => ((await recordState(this.#deps.store)).sweepsOff ? 0 : loop.run(signal)),
+    });
+  }
+
+  /** Lets a loop run once the record is known to be safe to run. */
+  checked(loop: ReconcileLoop): ReconcileLoop {
     return {
       ...loop,
       run: async (signal) => {
         await this.check();
-        return (await recordState(this.#deps.store)).sweepsOff ? 0 : loop.run(signal);
+        return loop.run(signal);
       },
     };
   }
 
-  /** Looks when a process begins to lead, and leaves a mark each minute. */
+  /**
+   * Looks when a process begins to lead and each minute, since it may outlive a record that is replaced under it; then
+   * leaves a mark.
+   */
   loop(): ReconcileLoop {
     return {
       name: 'record-mark',
       everyMs,
       run: async () => {
         await this.check();
+        await this.#look();
         const { store, objects } = this.#deps;
         const mark = await raiseMark(store);
         const { items } = await objects.list(prefix);
         await objects.put(keyOf(mark), Buffer.alloc(0));
-        await objects.deleteMany(items.map(({ key }) => key));
+        // None above it: those are a later leader's, when this one was paused meanwhile.
+        await objects.deleteMany(items.map(({ key }) => key).filter((key) => key < keyOf(mark)));
         return 0;
       },
     };
   }
 
-  /** Whether the record was found to be restored, and then made safe to run: once in a leadership, during which nobody puts another in its place. */
-  check(): Promise<boolean> {
+  /** Comes back when this leadership has looked: a record that was restored is safe to run by then. */
+  check(): Promise<void> {
     return (this.#looked ??= this.#look().catch((error: unknown) => {
       this.#looked = undefined;
       throw error;
     }));
   }
 
-  async #look(): Promise<boolean> {
+  async #look(): Promise<void> {
     const { store, objects, logger } = this.#deps;
     const { items } = await objects.list(prefix);
     const known = Math.max(0, ...items.map(({ key }) => Number(key.slice(prefix.length))));
     const { mark } = await recordState(store);
-    if (known <= mark) return false;
+    if (known <= mark) return;
     logger.error({ mark, known }, 'the record is older than the bucket: it was restored; sweeps are off');
     await declareRestored(store, { actor: 'reconciler', mark: known });
-    return true;
   }
 }

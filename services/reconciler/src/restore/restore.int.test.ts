@@ -1,92 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { parseKeySet } from '@millrace/domain';
-import { createFolderObjectStore, type FolderObjectStore } from '@millrace/objects/folder';
-import { silentLogger, systemClock } from '@millrace/platform';
-import {
-  allowSweeps,
-  createDatabase,
-  createHoldCommands,
-  type Database,
-  declareRestored,
-  recordState,
-} from '@millrace/store';
-import { createTestDatabase } from '@millrace/testing';
-import { holdCopiesLoop } from './hold-copies.ts';
+import { type FolderObjectStore } from '@millrace/objects/folder';
+import { silentLogger } from '@millrace/platform';
+import { allowSweeps, type Database, declareRestored, recordState } from '@millrace/store';
 import { RestoreGuard } from './marks.ts';
+import { createStage, type Stage } from './testing/stage.ts';
 
 const signal = new AbortController().signal;
 
 describe('a record that came back from a backup', () => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
-  let store: Database;
-  let folder: string;
-  let objects: FolderObjectStore;
+  let stage: Stage;
+  let { store, objects, addVideo, statusOf, hold, copyHolds, guard, live, sweep } = {} as Stage;
   beforeAll(async () => {
-    database = await createTestDatabase();
-    store = createDatabase({ connectionString: database.connectionString, logger: silentLogger });
-    folder = await mkdtemp(join(tmpdir(), 'millrace-restore-'));
-    objects = await createFolderObjectStore({
-      ...{ root: folder, publicUrl: 'http://127.0.0.1:1', clock: systemClock, logger: silentLogger },
-      ...{ keys: parseKeySet(`k1:${'s'.repeat(32)}`), pageSize: 2 },
-    });
-    await store.query(`insert into accounts (id, name, plan_id, anchor_day, created_at, updated_at)
-      values ('acc_1', 'A', 'free', 1, now(), now())`);
-    await store.query(`insert into projects (id, account_id, name, created_at, updated_at)
-      values ('prj_1', 'acc_1', 'P', now(), now())`);
+    stage = await createStage();
+    ({ store, objects, addVideo, statusOf, hold, copyHolds, guard, live, sweep } = stage);
   });
-  afterAll(async () => {
-    await objects.close();
-    await store.close();
-    await rm(folder, { recursive: true, force: true });
-    await database.drop();
-  });
-  beforeEach(async () => {
-    for (const table of ['video_holds', 'events', 'videos']) await store.query(`delete from ${table}`);
-    await store.query(
-      'update record_state set mark = 0, sweeps_off = false, holds_wanted = false, epoch = 0',
-    );
-    await objects.deleteMany(await keys('record/'));
-  });
-
-  async function keys(prefix: string): Promise<string[]> {
-    const found: string[] = [];
-    for (let after: string | undefined; ;) {
-      const page = await objects.list(prefix, after);
-      found.push(...page.items.map(({ key }) => key));
-      if (page.next === null) return found;
-      after = page.next;
-    }
-  }
-  const addVideo = async (id: string): Promise<string> => {
-    await store.query(
-      `insert into videos (id, project_id, account_id, title, status, size_bytes, created_at, updated_at)
-       values ($1, 'prj_1', 'acc_1', 'T', 'ready', 1, now(), now())`,
-      [id],
-    );
-    return id;
-  };
-  const statusOf = async (id: string): Promise<string | undefined> =>
-    (await store.query<{ status: string }>('select status from videos where id = $1', [id])).rows[0]?.status;
-  const hold = (videoId: string, reason: string): Promise<unknown> =>
-    createHoldCommands(store).place(
-      { videoId, source: 'admin', reference: 'admin', reason, legal: true },
-      'test',
-    );
-  const copies = (): Promise<string[]> => keys('record/holds/');
-  const guard = (): RestoreGuard => new RestoreGuard({ store, objects, logger: silentLogger });
-  const copyHolds = (): Promise<number> =>
-    holdCopiesLoop({ store, objects, logger: silentLogger }, guard()).run(signal);
-
-  /** A leader that ran for some minutes. */
-  const live = async (minutes: number): Promise<void> => {
-    const loop = guard().loop();
-    for (let i = 0; i < minutes; i++) await loop.run(signal);
-  };
-  const sweep = async (by = guard()): Promise<number> =>
-    by.guarded({ name: 'sweep', everyMs: 1, run: () => Promise.resolve(1) }).run(signal);
+  afterAll(() => stage.close());
+  beforeEach(() => stage.reset());
 
   it('is told from one that went on, and sweeps are off until the team allows them', async () => {
     await live(3);
@@ -118,6 +47,30 @@ describe('a record that came back from a backup', () => {
     await store.query('update record_state set mark = 0');
     away.list = (...args) => objects.list(...args);
     expect(await sweep(shaky)).toBe(0);
+  });
+
+  it('is noticed within the minute by a leader that outlives the record', async () => {
+    const leader = guard();
+    await leader.loop().run(signal);
+    await live(4);
+    expect(await sweep(leader)).toBe(1);
+    await store.query('update record_state set mark = 2');
+    await leader.loop().run(signal);
+    expect(await sweep(leader)).toBe(0);
+    expect((await recordState(store)).mark).toBe(6);
+  });
+
+  it('is noticed though a former leader leaves its mark late', async () => {
+    const paused: FolderObjectStore = {
+      ...objects,
+      list: async (...args) => {
+        if ((await recordState(store)).mark === 1) await live(2);
+        return objects.list(...args);
+      },
+    };
+    await new RestoreGuard({ store, objects: paused, logger: silentLogger }).loop().run(signal);
+    await store.query('update record_state set mark = 2');
+    expect(await sweep()).toBe(0);
   });
 
   it('gets versions and fences above all of the life before, however often it comes back', async () => {
@@ -197,63 +150,5 @@ describe('a record that came back from a backup', () => {
     );
     expect(rows[0]?.low).toBeGreaterThan(1);
     expect(rows[0]?.high).toBe(1e15);
-  });
-
-  it('gets back the holds that were placed since, from their copies', async () => {
-    for (const id of ['vid_old', 'vid_new', 'vid_gone', 'vid_free']) await addVideo(id);
-    await hold('vid_old', 'before');
-    await copyHolds();
-    await hold('vid_new', 'since');
-    await hold('vid_gone', 'since');
-    await hold('vid_free', 'since');
-    await copyHolds();
-    await createHoldCommands(store).lift(
-      { videoId: 'vid_free', source: 'admin', reference: 'admin' },
-      'test',
-    );
-    await copyHolds();
-    expect(await copies()).toHaveLength(3);
-
-    // The backup: it knows one hold, and one video less.
-    await store.query(`delete from video_holds where video_id <> 'vid_old'`);
-    await store.query(`delete from videos where id = 'vid_gone'`);
-    await store.query(`update videos set status = 'ready' where id = 'vid_new'`);
-    // What is no copy keeps none of the others back.
-    await objects.put('record/holds/0', Buffer.from('{"id":'));
-    await declareRestored(store, { actor: 'test' });
-    await copyHolds();
-    expect(await Promise.all(['vid_old', 'vid_new', 'vid_free'].map(statusOf))).toEqual([
-      ...['held', 'held', 'ready'],
-    ]);
-    expect((await recordState(store)).holdsWanted).toBe(false);
-    const { rows } = await store.query(
-      `select reason, legal from video_holds where video_id = 'vid_new' and lifted_at is null`,
-    );
-    expect(rows).toEqual([{ reason: 'since', legal: true }]);
-
-    // One that was placed again and lifted since is not wanted by the next restore.
-    await copyHolds();
-    await createHoldCommands(store).lift({ videoId: 'vid_new', source: 'admin', reference: 'admin' }, 'test');
-    await copyHolds();
-    await declareRestored(store, { actor: 'test' });
-    await copyHolds();
-    expect(await statusOf('vid_new')).toBe('ready');
-  });
-
-  it('had its copies kept true: one that changed is written again, one that was lifted goes', async () => {
-    const videoId = await addVideo('vid_1');
-    await hold(videoId, 'first');
-    await copyHolds();
-    await hold(videoId, 'second');
-    expect(await copyHolds()).toBe(1);
-    const [key = ''] = await copies();
-    const chunks: Buffer[] = [];
-    for await (const chunk of (await objects.get(key)).stream) chunks.push(chunk as Buffer);
-    expect(JSON.parse(Buffer.concat(chunks).toString())).toMatchObject({ videoId, reason: 'second' });
-    expect(await copyHolds()).toBe(0);
-    await createHoldCommands(store).lift({ videoId, source: 'admin', reference: 'admin' }, 'test');
-    await copyHolds();
-    expect(await copies()).toEqual([]);
-    expect(await copyHolds()).toBe(0);
   });
 });
