@@ -27,6 +27,7 @@ describeWith(missingForClients(), 'the values of the chart', () => {
     ['a hasty scale-down', 'encoder.autoscaling.scaleDownSeconds=60', 'scaleDownSeconds'],
     ['an encoder without memory', 'encoder.pools=[{"name":"a"}]', 'encoder/pools/0'],
     ['pods without a limit of memory', 'webhooks.resources.limits.memory=null', 'limits'],
+    ['runbooks that are nowhere', 'monitoring.rules.runbooks="wiki"', 'rules/runbooks'],
     ['a secret as a plain value', 'extraEnv.all.ADMIN_TOKEN="open"', 'ADMIN_TOKEN'],
     ['a Secret that is none of ours', 'secrets.optional=["ROOT_PASSWORD"]', 'secrets/optional/0'],
     ['a SASL mechanism that Kafka has not', 'kafka.saslMechanism="magic"', 'kafka/saslMechanism'],
@@ -124,6 +125,14 @@ describeWith(missingForClients(), 'the values of the chart', () => {
     const reconciler = named(objects, 'Deployment', 'video-millrace-reconciler') as Workload;
     expect(reconciler.spec.template.spec.automountServiceAccountToken).toBe(false);
     expect(environmentOf(containerOf(reconciler)).has('KUBERNETES_NAMESPACE')).toBe(false);
+  });
+
+  it('lead from every alert to the pages of whoever runs it', async () => {
+    const runbooks = 'https://wiki.example.com/video/runbooks';
+    const set = [`monitoring.rules.runbooks="${runbooks}"`];
+    const rules = JSON.stringify(ofKind(await renderChart({ values: 'large', set }), 'PrometheusRule'));
+    const links = [...rules.matchAll(/"runbook_url":"([^"]*)\/[a-z-]+"/g)].map(([, link = '']) => link);
+    expect(new Set(links)).toEqual(new Set([runbooks]));
   });
 
   it('bring every alert, of this installation, and every dashboard', async () => {

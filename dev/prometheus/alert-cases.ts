@@ -120,6 +120,8 @@ const on = (name: string, labels: Record<string, string> = {}): string =>
   `${name}{${Object.entries({ ...target, ...labels })
     .map(([key, value]) => `${key}="${value}"`)
     .join(',')}}`;
+const probes = (canary: string, outcome: string, instance = 'a'): string =>
+  on('millrace_probe_total', { canary, outcome, instance });
 const fetches = (outcome: string): string =>
   on('millrace_cdn_store_fetches_total', { service: 'cdn', outcome });
 const attempts = (outcome: string): string => on('millrace_webhook_attempts_total', { outcome });
@@ -232,6 +234,24 @@ export const alertCases: Record<string, AlertCase> = {
           [leading('b')]: '1x30',
         },
         at: '15m',
+      },
+    ],
+  },
+  MillraceSyntheticViewer: {
+    // Each 30 s, with one leader after the other.
+    fires: {
+      series: {
+        ...{ [probes('held', 'wrong')]: '0x10 2 4 6 6x20', [probes('held', 'ok')]: '0+2x10 20x30' },
+        [probes('held', 'failed', 'b')]: '0x13 2 4 6 8x10',
+      },
+      at: '16m',
+    },
+    silent: [
+      { series: { [probes('held', 'wrong')]: '0x30', [probes('held', 'ok')]: '0+2x30' }, at: '15m' },
+      // One of each is not two of one, and a few that are lost say nothing.
+      {
+        series: { [probes('held', 'wrong')]: '0x10 3x20', [probes('playing', 'failed')]: '0x10 3x20' },
+        at: '13m',
       },
     ],
   },

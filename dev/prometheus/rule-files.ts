@@ -24,8 +24,10 @@ const ruleFiles: readonly string[] = readdirSync(folder)
   .filter((name) => name.endsWith('.yaml'))
   .map((name) => join(folder, name));
 
-/** What the chart puts into rules for a release: its namespace, and the job of its ServiceMonitor. */
-export const installation = { namespace: 'media', job: 'video-millrace-ops' } as const;
+/** What the chart puts into rules for a release: its namespace, the job of its ServiceMonitor, and where runbooks are. */
+export const installation = {
+  ...{ namespace: 'media', job: 'video-millrace-ops', runbooks: 'https://millrace.dev/runbooks' },
+} as const;
 
 /** A rule file as the chart installs it. */
 const rendered = (text: string): string =>

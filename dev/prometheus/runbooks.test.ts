@@ -4,12 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { routes } from '@millrace/contract';
 import { commands } from '../../embedded/src/cli/commands.ts';
-import { readRules } from './rule-files.ts';
+import { installation, readRules } from './rule-files.ts';
 import { readRunbooks, type Runbook, runbookIndex } from './runbooks.ts';
 
 const runbooks = readRunbooks();
 const alerts = readRules().filter(({ alert }) => alert !== undefined);
-const runbookUrl = 'https://millrace.dev/runbooks/';
+const runbookUrl = `${installation.runbooks}/`;
 const pages = fileURLToPath(new URL('../../docs/runbooks/', import.meta.url));
 const templates = fileURLToPath(new URL('../../charts/millrace/templates/', import.meta.url));
 

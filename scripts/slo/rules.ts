@@ -15,7 +15,8 @@ export interface RuleGroups {
 
 /** Rates are taken over these; three days are the mean of hours, which costs a hundredth. */
 const windows = ['5m', '30m', '1h', '6h'];
-const runbooks = 'https://millrace.dev/runbooks';
+/** The chart puts in where the pages are. */
+const runbooks = '$runbooks';
 /** Fewer bad events than this in the long window wake nobody: on a quiet service one is a large share. */
 const fewest = 5;
 const secondsOf: Record<string, number> = { '1h': 3_600, '6h': 21_600, '3d': 259_200 };
