@@ -12,17 +12,13 @@ import {
   type Service,
   superviseLoops,
 } from '@millrace/platform';
-import { type Database, type EffectiveHold, listen, type Listener } from '@millrace/store';
+import { type Database, listen, type Listener } from '@millrace/store';
 import { type ReconcilerConfig } from './config.ts';
 import { consumeConfirmations } from './holds/consume-confirmations.ts';
 import { type KubernetesApi } from './kubernetes/api.ts';
-import { createOperator } from './kubernetes/operator.ts';
 import { lead } from './leader.ts';
-import { allLoops } from './loops/all.ts';
-import { backlogLoop } from './loops/backlog.ts';
-import { type ReconcileLoop, repeat } from './loops/loop.ts';
-import { waitingLoop } from './loops/waiting.ts';
-import { relayLoop } from './relay/relay-loop.ts';
+import { leadingLoops } from './loops/leading.ts';
+import { type ReconcileLoop } from './loops/loop.ts';
 import { consumeUsage } from './usage/consume-usage.ts';
 
 export interface ReconcilerDeps {
@@ -71,16 +67,7 @@ export function createReconciler(deps: ReconcilerDeps): Service {
     const lease = { lease: leaseName, epoch };
     const term = createTermMetrics(metrics);
     const own = { ...deps, metrics: term.metrics };
-    const relay = relayLoop({ ...own, bell }, lease);
-    const operator = deps.kubernetes && createOperator({ ...own, ...deps.kubernetes, lease });
-    const onEffective = (hold: EffectiveHold): void => operator?.holdIsEffective(hold);
-    supervisor = superviseLoops(
-      [
-        ...[relay, backlogLoop(own), waitingLoop(own), ...(operator?.loops ?? [])],
-        ...allLoops({ ...own, txt, onEffective }).map((loop) => repeat(loop, own)),
-      ],
-      own,
-    );
+    supervisor = superviseLoops(leadingLoops({ ...own, bell, lease, txt }), own);
     leading.set(1);
     supervisor.start();
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));

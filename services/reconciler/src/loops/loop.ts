@@ -2,8 +2,8 @@ import { type Clock, type Logger, type Loop, type Metrics, repeatEvery } from '@
 
 /**
  * One thing that the reconciler keeps true. Level-triggered: each run looks at the world and mends what
- * differs, so running twice or missing a run does no harm. Where each thing is looked at by itself it is made of a
- * `Reconciler`; where one guarded statement of the record lists, decides and acts, of that.
+ * differs, so running twice or missing a run does no harm. It is made of a `Reconciler` where what is seen lies apart from
+ * what is changed, and of guarded transactions of the record where both are there (ADR 21).
  */
 export interface ReconcileLoop {
   name: string;
