@@ -41,22 +41,40 @@ export interface KafkaStage {
   close(): Promise<void>;
 }
 
+/** Starts all of it; when that fails, ends what was started. */
 export async function createKafkaStage(): Promise<KafkaStage> {
+  const ends = new AsyncDisposableStack();
+  try {
+    return await openStage(ends);
+  } catch (error) {
+    await ends.disposeAsync();
+    throw error;
+  }
+}
+
+/** @param ends what ends each part, the last one first */
+async function openStage(ends: AsyncDisposableStack): Promise<KafkaStage> {
   const folder = await mkdtemp(path.join(tmpdir(), 'millrace-on-kafka-'));
-  const [testDatabase, broker, s3] = await Promise.all([
-    createTestDatabase(),
-    startKafkaBroker(),
-    startS3Server(),
+  ends.defer(() => rm(folder, { recursive: true }));
+  // Those that start take part in the end even when another does not.
+  const started = await Promise.allSettled([
+    createTestDatabase().then((made) => ends.adopt(made, () => made.drop())),
+    startKafkaBroker().then((made) => ends.adopt(made, () => made.stop())),
+    startS3Server().then((made) => ends.adopt(made, () => made.stop())),
   ]);
+  const [testDatabase, broker, s3] = allOf(started);
   const db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
+  ends.defer(() => db.close());
   const bucket = await createBucket(s3);
   const objects = createS3ObjectStore(bucket);
+  ends.defer(() => objects.close());
   const openBus: KafkaStage['openBus'] = (options) =>
     createKafkaBus({
       connection: { brokers: [broker.address], clientId: 'test' },
       ...{ logger: silentLogger, ...options },
     });
   const bus = openBus();
+  ends.defer(() => bus.close());
   await bus.ensureTopics();
   const settings = {
     DATABASE_URL: testDatabase.connectionString,
@@ -66,6 +84,7 @@ export async function createKafkaStage(): Promise<KafkaStage> {
     S3_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
   };
   const reconciler = startWorker('reconciler', settings);
+  ends.defer(() => reconciler.terminate().then(() => undefined));
   let workers: WorkerProcess[] = [];
   const announced: string[] = [];
   await bus.subscribe('test', topics.videoEvents.name, ({ value }) => {
@@ -79,8 +98,9 @@ export async function createKafkaStage(): Promise<KafkaStage> {
     await db.query(`update encode_tasks set status = 'cancelled' where status in ('queued', 'processing')`);
     await db.query('delete from encode_pauses');
   };
+  ends.defer(clear);
   return {
-    ...{ folder, db, objects, openBus, clear },
+    ...{ folder, db, objects, openBus, clear, close: () => ends.disposeAsync() },
     startEncoder: async (name, env) => {
       const own = await mkdtemp(path.join(folder, `${name}-`));
       const ffmpeg = await pacedFfmpeg(path.join(own, 'bin'));
@@ -117,15 +137,14 @@ export async function createKafkaStage(): Promise<KafkaStage> {
         .rowCount,
       published: announced.filter((id) => id === videoId).length,
     }),
-    clear,
-    close: async () => {
-      await clear();
-      await reconciler.terminate();
-      await bus.close();
-      await objects.close();
-      await Promise.all([broker.stop(), s3.stop(), db.close()]);
-      await testDatabase.drop();
-      await rm(folder, { recursive: true });
-    },
   };
+}
+
+/** @throws the first reason when one of them was rejected */
+function allOf<T extends readonly unknown[]>(settled: {
+  readonly [K in keyof T]: PromiseSettledResult<T[K]>;
+}): T {
+  for (const each of settled as readonly PromiseSettledResult<unknown>[])
+    if (each.status === 'rejected') throw each.reason;
+  return settled.map((each) => (each as PromiseFulfilledResult<unknown>).value) as unknown as T;
 }
