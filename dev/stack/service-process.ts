@@ -33,10 +33,22 @@ export interface ServiceProcessOptions {
   say: (line: string) => void;
 }
 
+/** A process of a service that ended though nobody stopped it. */
+export interface ServiceEnd {
+  pid: number;
+  /** Its exit code, or the signal that ended it. */
+  how: string;
+  /** In milliseconds since 1970, as its log has it. */
+  startedAt: number;
+  endedAt: number;
+}
+
 /** A service as a process of its own, which is started again when it ends by itself. */
 export class ServiceProcess {
   readonly name: string;
   readonly ops: string;
+  /** In their order. */
+  readonly ends: ServiceEnd[] = [];
   readonly #options: ServiceProcessOptions;
   readonly #stopping = new AbortController();
   #child: ChildProcess | undefined;
@@ -63,9 +75,9 @@ export class ServiceProcess {
     this.#kept = this.#keep(child);
   }
 
-  /** Sends it a signal, as somebody else might. */
-  kill(signal: NodeJS.Signals): void {
-    this.#child?.kill(signal);
+  /** Sends it a signal, as somebody else might. @returns whether there was a process to get it */
+  kill(signal: NodeJS.Signals): boolean {
+    return this.#child?.kill(signal) ?? false;
   }
 
   /** Resolves when it says that it is ready, after it was started again. */
@@ -98,7 +110,9 @@ export class ServiceProcess {
       const startedAt = Date.now();
       if (!isOver(child)) await once(child, 'exit');
       if (this.#isStopping()) return;
-      if (Date.now() - startedAt > healthyMs) waitMs = firstWaitMs;
+      const endedAt = Date.now();
+      this.ends.push({ pid: child.pid ?? 0, how: endOf(child), startedAt, endedAt });
+      if (endedAt - startedAt > healthyMs) waitMs = firstWaitMs;
       this.#options.say(`${this.name} ended with ${endOf(child)}; it is started again`);
       await sleep(waitMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
       if (this.#isStopping()) return;

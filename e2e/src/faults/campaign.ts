@@ -6,15 +6,16 @@ import { chooseFaults, type Fault, type FaultDeps, openingFault } from './faults
 import { makeFilms } from './films.ts';
 import { underWay } from './invariants-queues.ts';
 import { type Ledger } from './ledger.ts';
-import { copyMessages, poison, unsendable } from './messages.ts';
+import { type Copier, copyMessages, poison, unsendable } from './messages.ts';
 import { type Receivers, startReceivers } from './receivers.ts';
 import { sweep } from './sweep.ts';
 import { type Theatre } from './theatre.ts';
+import { type Time } from './time.ts';
 import { type Film, upload } from './uploader.ts';
 import { watch } from './viewer.ts';
 import { readLag, readRecord } from './world.ts';
 
-/** What the faults led to. */
+/** What the faults led to, as far as it came. */
 export interface Campaign {
   ledger: Ledger;
   /** In the order of their ends, and how long each took until what it hit was there again. */
@@ -22,43 +23,58 @@ export interface Campaign {
   stages: { name: string; seconds: number }[];
   /** How many messages of each topic were sent once more. */
   copied: ReadonlyMap<string, number>;
+  /** Messages that were not, when it was last looked; null before. */
+  uncopied: number | null;
+  /** What did not end in time, and why. */
+  late: string[];
 }
 
 const films = 30;
-const settleMs = 180_000;
+
+export const newCampaign = (): Campaign => ({
+  ledger: { accountId: '', uploads: [], receipts: [], views: [], poison: new Map(), unsendable: [] },
+  ...{ faults: [], stages: [], copied: new Map(), uncopied: null, late: [] },
+});
 
 /**
  * Lets all faults befall the service while a customer uploads thirty films and watches what is ready, every message
  * comes twice and some can be read by nobody; then waits until nothing is under way, and lets two days of sweeping
- * pass.
+ * pass. Tells the campaign of each step at once. When the time is over before there is rest, it goes on: what is stuck
+ * then is what the check finds.
+ * @throws when a fault did not come, or did not pass in time
  */
-export async function runCampaign(theatre: Theatre, chance: Chance, signal: AbortSignal): Promise<Campaign> {
+export async function runCampaign(
+  campaign: Campaign,
+  theatre: Theatre,
+  { chance, time }: { chance: Chance; time: Time },
+): Promise<void> {
+  const { ledger } = campaign;
   const receivers = await startReceivers();
   try {
-    const customer = await signUp(theatre.service, 'pro', signal);
+    const customer = await signUp(theatre.service, 'pro', time.signal);
     await addEndpoints(receivers, customer);
+    Object.assign(ledger, { accountId: customer.accountId, receipts: receivers.receipts });
     const copier = await copyMessages(theatre.bus);
-    const ledger: Ledger = {
-      ...{ accountId: customer.accountId, uploads: [], receipts: receivers.receipts, views: [] },
-      ...{ poison: new Map(), unsendable: [] },
-    };
-    const scene = { customer, ledger, signal };
-    const stages: Campaign['stages'] = [];
-    const stage = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    campaign.copied = copier.copied;
+    const scene = { customer, ledger, signal: time.signal };
+    const stage = async (name: string, work: () => Promise<void>): Promise<void> => {
       const startedAt = performance.now();
-      const result = await work();
-      stages.push({ name, seconds: (performance.now() - startedAt) / 1_000 });
-      return result;
+      await work().finally(() =>
+        campaign.stages.push({ name, seconds: (performance.now() - startedAt) / 1_000 }),
+      );
     };
-    const faults = await stage('faults', () => meetFaults(theatre, chance, scene));
-    await stage('the end of all work', () => settle(theatre, copier.left));
-    await stage('watching', () => watchAll(theatre, scene));
+    const inTime = (name: string, work: () => Promise<void>): Promise<void> =>
+      stage(name, work).catch((error: unknown) => void campaign.late.push(`${name}: ${String(error)}`));
+    const settle = (): Promise<void> => untilQuiet(theatre, { campaign, copier, time });
+
+    await stage('faults', () => meetFaults(campaign, theatre, { chance, scene }));
+    await inTime('the end of all work', settle);
+    await inTime('watching', () => watchAll(theatre, scene));
     // It tells the bus what is left to tell.
     await theatre.stack.services.get('cdn')?.stop();
-    await stage('the end of all counting', () => settle(theatre, copier.left));
+    await inTime('the end of all counting', settle);
     await copier.stop();
-    await stage('the sweep', () => sweep(theatre));
-    return { ledger, faults, stages, copied: copier.copied };
+    await inTime('the sweep', () => sweep(theatre, time));
   } finally {
     await receivers.stop();
   }
@@ -95,7 +111,11 @@ async function distribute(faults: number, chance: Chance): Promise<Film[][]> {
   return begun;
 }
 
-async function meetFaults(theatre: Theatre, chance: Chance, scene: Scene): Promise<Campaign['faults']> {
+async function meetFaults(
+  { faults: met }: Campaign,
+  theatre: Theatre,
+  { chance, scene }: { chance: Chance; scene: Scene },
+): Promise<void> {
   const { customer, ledger, signal } = scene;
   const lanes = chooseFaults(chance, {
     sendPoison: sendPoison(theatre, ledger),
@@ -105,11 +125,12 @@ async function meetFaults(theatre: Theatre, chance: Chance, scene: Scene): Promi
   const [ended, failed] = [new AbortController(), new AbortController()];
   const until = AbortSignal.any([signal, failed.signal]);
   const uploads: Promise<unknown>[] = [];
-  const met: Campaign['faults'] = [];
   const run = async (lane: readonly Fault[]): Promise<void> => {
     for (const fault of lane) {
-      for (const film of films.next().value ?? []) uploads.push(orFail(begin(film)));
-      met.push(await meet(fault, { ...theatre, signal: until }));
+      const beginAll = (): void => {
+        for (const film of films.next().value ?? []) uploads.push(orFail(begin(film)));
+      };
+      met.push(await meet(fault, { ...theatre, signal: until }, beginAll));
     }
   };
   const begin = async (film: Film): Promise<void> => {
@@ -137,14 +158,23 @@ async function meetFaults(theatre: Theatre, chance: Chance, scene: Scene): Promi
     ended.abort();
     await Promise.allSettled([...running, ...uploads, watching]);
   }
-  return met;
 }
 
-/** One fault, and how long it takes until what it hit is there again. */
-async function meet(fault: Fault, deps: FaultDeps): Promise<Campaign['faults'][number]> {
+/**
+ * One fault, and how long it takes until what it hit is there again.
+ * @param begin gives it something to hit, once its order is given
+ */
+async function meet(
+  fault: Fault,
+  deps: Omit<FaultDeps, 'taken'>,
+  begin: () => void,
+): Promise<Campaign['faults'][number]> {
   const startedAt = performance.now();
   try {
-    await fault.happen(deps);
+    const { order } = fault;
+    const taken = order === undefined ? () => Promise.resolve(null) : await deps.phases.order(order);
+    begin();
+    await fault.happen({ ...deps, taken });
   } catch (error) {
     throw new Error(`${fault.name}: did not come, or did not pass`, { cause: error });
   }
@@ -190,14 +220,15 @@ async function watchAll({ db }: Theatre, { customer, ledger, signal }: Scene): P
   for (const { id } of rows) ledger.views.push(...(await watch(customer, id, { certain: true, signal })));
 }
 
-/**
- * Waits until nothing is under way. When it takes too long the test goes on: what is stuck then is what the check
- * finds.
- */
-async function settle({ db, bus }: Theatre, uncopied: () => Promise<number>): Promise<void> {
+/** @throws when something is still under way at the end of the time */
+async function untilQuiet(
+  { db, bus }: Theatre,
+  { campaign, copier, time }: { campaign: Campaign; copier: Copier; time: Time },
+): Promise<void> {
   const isQuiet = async (): Promise<boolean> => {
-    if (underWay(await readRecord(db)).length > 0) return false;
-    return [...(await readLag(bus)).values()].every((messages) => messages === 0) && (await uncopied()) === 0;
+    campaign.uncopied = await copier.left();
+    if (campaign.uncopied > 0 || underWay(await readRecord(db)).length > 0) return false;
+    return [...(await readLag(bus)).values()].every((messages) => messages === 0);
   };
-  await waitFor(isQuiet, { timeoutMs: settleMs, what: 'the end of all work' }).catch(() => undefined);
+  await waitFor(isQuiet, { timeoutMs: time.leftMs(), what: 'the end of all work' });
 }

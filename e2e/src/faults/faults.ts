@@ -5,7 +5,7 @@ import { waitFor } from '@millrace/testing';
 import { type ServiceProcess } from '../../../dev/stack/service-process.ts';
 import { type RunningStack } from '../../../dev/stack/stack.ts';
 import { type Chance } from '../testing/random.ts';
-import { type PhaseLog, type PhaseReached } from './phase-log.ts';
+import { type PhaseLog, type PhaseOrder, type PhaseReached } from './phase-log.ts';
 import { type SmallScratch } from './small-scratch.ts';
 
 export interface FaultDeps {
@@ -14,12 +14,27 @@ export interface FaultDeps {
   db: Queryable;
   /** Null where nothing can be mounted. */
   scratch: SmallScratch | null;
+  /** Processes that got a SIGKILL, other than by an order. */
+  killed: Set<number>;
+  /** When a server was away. */
+  outages: Outage[];
+  /** Tells who took the fault's order; null before. */
+  taken: () => Promise<PhaseReached | null>;
   signal: AbortSignal;
 }
 
-/** Something that befalls the service, and how it is seen that it did. Resolves when what it hit is there again. */
+/** In milliseconds since 1970. */
+export interface Outage {
+  from: number;
+  to: number;
+}
+
+/** Something that befalls the service, and how it is seen that it did. */
 export interface Fault {
   name: string;
+  /** Given before there is anything that it may hit. */
+  order?: Omit<PhaseOrder, 'id'>;
+  /** Resolves when what it hit is there again. */
   happen(deps: FaultDeps): Promise<void>;
 }
 
@@ -35,8 +50,9 @@ const outageMs = 30_000;
 /** kill -9 in a phase: the process ends itself there. */
 const killIn = (phase: Phase, where = ''): Fault => ({
   name: `kill -9 at ${phase}${where === '' ? '' : ` of ${where}`}`,
+  order: { phase, signal: 'SIGKILL', where },
   happen: async (deps) => {
-    const { service, reached } = await signalIn(deps, { phase, signal: 'SIGKILL', where });
+    const { service, reached } = await untilTaken(deps, phase);
     await untilBack(deps, service, reached.pid);
   },
 });
@@ -51,29 +67,31 @@ const killSometime = (name: string, steps: number): Fault => ({
     while ((await phases.read()).length < until && performance.now() < deadline)
       await pause(10, undefined, { signal });
     const service = serviceOf(stack, name);
-    const { pid } = service;
-    service.kill('SIGKILL');
-    await untilBack(deps, service, pid);
+    await untilBack(deps, service, await kill(deps, service));
   },
 });
 
 const restart = (name: 'kafka' | 'postgres', how: 'kill' | 'stop'): Fault => ({
   name: `${how} and start of ${name}`,
-  happen: async ({ stack }) => {
+  happen: async ({ stack, outages }) => {
     const server = stack.servers[name];
+    const from = Date.now();
     await server[how]();
     await server.start();
+    outages.push({ from, to: Date.now() });
   },
 });
 
 const s3Outage: Fault = {
   name: `S3 away for ${outageMs / 1_000} s`,
-  happen: async ({ stack, signal }) => {
+  happen: async ({ stack, outages, signal }) => {
+    const from = Date.now();
     await stack.servers.s3.kill();
     try {
       await pause(outageMs, undefined, { signal });
     } finally {
       await stack.servers.s3.start();
+      outages.push({ from, to: Date.now() });
     }
   },
 };
@@ -81,11 +99,10 @@ const s3Outage: Fault = {
 /** An encoder sleeps past its lease, when all that is missing of its work is the record; then it goes on. */
 const sleepingEncoder: Fault = {
   name: 'SIGSTOP of an encoder beyond its lease',
+  order: { phase: 'task.stored', signal: 'SIGSTOP', where: '"video"' },
   happen: async (deps) => {
     const { db } = deps;
-    const { service, reached } = await signalIn(deps, {
-      ...{ phase: 'task.stored', signal: 'SIGSTOP', where: '"video"' },
-    });
+    const { service, reached } = await untilTaken(deps, 'task.stored');
     const attempt = [reached.details['taskId'], reached.details['fence']];
     const count = async (text: string): Promise<number> => (await db.query(text, attempt)).rowCount;
     try {
@@ -187,20 +204,29 @@ export function chooseFaults(
   ];
 }
 
-async function signalIn(
+async function untilTaken(
   deps: FaultDeps,
-  order: Parameters<PhaseLog['order']>[0],
+  phase: Phase,
 ): Promise<{ service: ServiceProcess; reached: PhaseReached }> {
-  const { phases, stack } = deps;
-  const pids = new Map([...stack.services.values()].map((service) => [service.pid, service]));
-  const taken = await phases.order(order);
-  const reached = await until(deps, `a process at ${order.phase}`, () => {
-    for (const service of stack.services.values()) pids.set(service.pid, service);
-    return taken();
-  });
-  const service = pids.get(reached.pid);
-  if (service === undefined) throw new Error(`nobody knows the process ${reached.pid} at ${order.phase}`);
+  const reached = await until(deps, `a process at ${phase}`, deps.taken);
+  const service = [...deps.stack.services.values()].find(
+    ({ pid, ends }) => pid === reached.pid || ends.some((end) => end.pid === reached.pid),
+  );
+  if (service === undefined) throw new Error(`nobody knows the process ${reached.pid} at ${phase}`);
   return { service, reached };
+}
+
+/** Kills a process of the service, the next one when it has none just now. @returns the one that it was */
+export async function kill(
+  deps: Pick<FaultDeps, 'killed' | 'signal'>,
+  service: ServiceProcess,
+): Promise<number> {
+  const pid = await until(deps, `a process of ${service.name} to kill`, () => {
+    const running = service.pid;
+    return service.kill('SIGKILL') ? running : null;
+  });
+  deps.killed.add(pid);
+  return pid;
 }
 
 /** Resolves when the process is another one than this, which is gone, and ready. */
@@ -211,7 +237,7 @@ async function untilBack(deps: FaultDeps, service: ServiceProcess, gone: number 
 
 /** Waits for something to be seen. @throws when it takes too long, and as soon as the signal aborts */
 async function until<T>(
-  { signal }: FaultDeps,
+  { signal }: Pick<FaultDeps, 'signal'>,
   what: string,
   look: () => T | Promise<T>,
 ): Promise<NonNullable<T>> {
@@ -226,7 +252,7 @@ async function until<T>(
   return found.value;
 }
 
-function serviceOf({ services }: RunningStack, name: string): ServiceProcess {
+export function serviceOf({ services }: RunningStack, name: string): ServiceProcess {
   const service = services.get(name);
   if (service === undefined) throw new Error(`there is no ${name}`);
   return service;

@@ -1,8 +1,13 @@
 import { type Ledger } from './ledger.ts';
 import { type World } from './world.ts';
 
-/** After so many troubles of a task a video may be `failed` with `encoding_failed`, though nothing is wrong with it. */
-const enough = { failures: 3, losses: 6 };
+/**
+ * After a task was lost so often (three times in each class, `decideTrouble`) a video may be `failed` with
+ * `encoding_failed`, though nothing is wrong with it. A try that failed is never excused: kills make none.
+ */
+const lossesToGiveUp = 6;
+/** More of them than chance explains: each task would have to be under way at six kills. */
+const mostGivenUp = 2;
 
 export const videoRules = {
   /** Every upload that was begun is a video, and no video is of no upload. */
@@ -15,19 +20,26 @@ export const videoRules = {
     ];
   },
 
-  /** Every video is `ready` or honestly `failed`: for a fault of its file, or after the tries that the rule asks for. */
-  'each video has ended as it should': ({ videos, tasks }: World, { uploads }: Ledger): string[] =>
-    uploads.flatMap(({ videoId, expected }) => {
+  /** Every video is `ready` or honestly `failed`: for a fault of its file, or because its work was lost too often. */
+  'each video has ended as it should': ({ videos, tasks }: World, { uploads }: Ledger): string[] => {
+    const wrong = uploads.flatMap(({ videoId, expected }) => {
       const video = videos.find(({ id }) => id === videoId);
       if (video === undefined) return [];
-      const isGivenUp = tasks.some(
-        (task) =>
-          task.videoId === videoId && (task.failures >= enough.failures || task.losses >= enough.losses),
-      );
       const is = video.deleted ? 'deleted' : (video.failureCode ?? video.status);
-      if (is === expected || (is === 'encoding_failed' && isGivenUp)) return [];
-      return [`${videoId} is ${is}, not ${expected}`];
-    }),
+      return is === expected ? [] : [{ videoId, expected, is }];
+    });
+    const isGivenUp = ({ videoId, expected, is }: (typeof wrong)[number]): boolean =>
+      expected === 'ready' &&
+      is === 'encoding_failed' &&
+      tasks.some((task) => task.videoId === videoId && task.losses >= lossesToGiveUp);
+    const givenUp = wrong.filter(isGivenUp);
+    return [
+      ...wrong
+        .filter((video) => !isGivenUp(video))
+        .map(({ videoId, expected, is }) => `${videoId} is ${is}, not ${expected}`),
+      ...(givenUp.length > mostGivenUp ? [`${givenUp.length} good films were given up`] : []),
+    ];
+  },
 
   /** Nothing is announced that cannot be fetched whole. */
   'each ready video has its objects': ({ videos, outputs, objects }: World): string[] => {

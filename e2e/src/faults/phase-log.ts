@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Phase } from '@millrace/platform';
@@ -31,8 +31,8 @@ export interface PhaseReached {
 export interface PhaseLog {
   /** Makes a service say it. */
   env: Record<string, string>;
-  /** All that was reached, in the order in which it was written. */
-  read(): Promise<PhaseReached[]>;
+  /** All that was reached, in the order in which it was written. Later calls add to the same list. */
+  read(): Promise<readonly PhaseReached[]>;
   /** Sends a signal to the next process that comes to the phase. @returns tells which that was; null before */
   order(order: Omit<PhaseOrder, 'id'>): Promise<() => Promise<PhaseReached | null>>;
 }
@@ -43,12 +43,7 @@ export async function openPhaseLog(folder: string): Promise<PhaseLog> {
   const [orders, log] = [join(folder, 'orders'), join(folder, 'log.jsonl')];
   await mkdir(orders, { recursive: true });
   await writeFile(log, '');
-  const read = async (): Promise<PhaseReached[]> =>
-    // What follows the last end of a line is on its way.
-    (await readFile(log, 'utf8'))
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as PhaseReached);
+  const read = follow(log);
   return {
     env: { [phaseFolderVariable]: folder, NODE_OPTIONS: `--import=${agent}` },
     read,
@@ -59,5 +54,32 @@ export async function openPhaseLog(folder: string): Promise<PhaseLog> {
       await rename(join(folder, id), join(orders, id));
       return async () => (await read()).find(({ order }) => order?.id === id) ?? null;
     },
+  };
+}
+
+/** Reads a log that grows, and of it each time only what is new. */
+function follow(path: string): PhaseLog['read'] {
+  const reached: PhaseReached[] = [];
+  let offset = 0;
+  const readOn = async (): Promise<void> => {
+    const file = await open(path);
+    try {
+      const { size } = await file.stat();
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(size - offset), 0, size - offset, offset);
+      // What follows the last end of a line is on its way.
+      const whole = buffer.subarray(0, buffer.subarray(0, bytesRead).lastIndexOf('\n') + 1);
+      for (const line of whole.toString('utf8').split('\n').slice(0, -1))
+        reached.push(JSON.parse(line) as PhaseReached);
+      offset += whole.length;
+    } finally {
+      await file.close();
+    }
+  };
+  let last = Promise.resolve();
+  return async () => {
+    // One after the other: nothing is read twice.
+    last = last.then(readOn, readOn);
+    await last;
+    return reached;
   };
 }

@@ -58,6 +58,21 @@ export const plants: Readonly<Record<string, Plant>> = {
     rule: 'each video has ended as it should',
     plant: sql(`update videos set status = 'failed', failure_code = 'encoding_failed' where id = $1`),
   },
+  'a good film that was given up after tries that failed': {
+    rule: 'each video has ended as it should',
+    plant: sql(
+      `with tried as (update encode_tasks set failures = 3 where video_id = $1)
+       update videos set status = 'failed', failure_code = 'encoding_failed' where id = $1`,
+    ),
+  },
+  'good films that were given up, more than chance explains': {
+    rule: 'each video has ended as it should',
+    plant: sql(
+      `with lost as (update encode_tasks set losses = 6)
+       update videos set status = 'failed', failure_code = 'encoding_failed'
+       where status = 'ready' and deleted_at is null`,
+    ),
+  },
   'a bad film that is ready': {
     rule: 'each video has ended as it should',
     plant: sql(

@@ -1,10 +1,11 @@
 import { type Campaign } from './campaign.ts';
 import { type PhaseReached } from './phase-log.ts';
+import { type Theatre } from './theatre.ts';
 
 /** What happened, for people: each fault, and how often each phase was passed and ended a process. */
 export function summarize(
   seed: number,
-  { faults, stages, copied }: Campaign,
+  { faults, stages, copied, late }: Campaign,
   reached: readonly PhaseReached[],
 ): string {
   const phases = [...new Set(reached.map(({ phase }) => phase))].sort().map((phase) => {
@@ -19,6 +20,15 @@ export function summarize(
     ...['stages:', ...stages.map(({ name, seconds }) => `  ${seconds.toFixed(1).padStart(6)} s  ${name}`)],
     'phases:',
     ...phases,
+    ...late.map((each) => `not in time: ${each}`),
     `sent twice: ${[...copied].map(([topic, messages]) => `${messages} of ${topic}`).join(', ')}`,
   ].join('\n');
 }
+
+const lastLines = 20;
+
+/** What each service said last, for people. */
+export const lastWords = ({ stack, readLog }: Theatre): string =>
+  [...stack.services.keys()]
+    .flatMap((name) => [`last words of ${name}:`, ...readLog(name).slice(-lastLines)])
+    .join('\n');

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import { silentLogger, systemClock } from '@millrace/platform';
 import { createDatabase, type Database } from '@millrace/store';
 import { type RunningStack, startStack } from '../../../dev/stack/stack.ts';
 import { attachStack, type Stack } from '../demo/stack.ts';
+import { type Outage } from './faults.ts';
 import { openPhaseLog, type PhaseLog } from './phase-log.ts';
 import { missingForMounts, mountSmallScratch, type SmallScratch } from './small-scratch.ts';
 
@@ -25,11 +27,15 @@ export interface Theatre {
   scratch: SmallScratch | null;
   /** Where the S3 server keeps the bucket. */
   bucketFolder: string;
-  /** What became known of processes that ended by themselves. */
-  said: string[];
+  /** Processes of services that got a SIGKILL, other than by an order of the phase log. */
+  killed: Set<number>;
+  /** When a server was away. */
+  outages: Outage[];
+  /** Lines of a service's log. */
+  readLog(name: string): string[];
   /** Stops the services, and leaves the servers running. */
   stopServices(): Promise<void>;
-  /** Ends and removes everything. Safe to repeat. */
+  /** Ends and removes everything, whatever of it fails; then throws what failed. Safe to repeat. */
   close(): Promise<void>;
 }
 
@@ -48,30 +54,29 @@ const bucket = 'millrace';
 export async function openTheatre(signal: AbortSignal): Promise<Theatre> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-faults-'));
   const [dataDir, readyFile] = [join(folder, 'data'), join(folder, 'ready.json')];
-  const ends: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true })];
-  const close = async (): Promise<void> => {
-    for (let end = ends.pop(); end !== undefined; end = ends.pop()) await end();
-  };
-  const opened = <T extends { close(): Promise<void> }>(part: T): T => {
-    ends.push(() => part.close());
-    return part;
-  };
+  const ends = new AsyncDisposableStack();
+  ends.defer(() => rm(folder, { recursive: true, force: true }));
+  const opened = <T extends { close(): Promise<void> }>(part: T): T => ends.adopt(part, () => part.close());
   try {
     const phases = await openPhaseLog(join(folder, 'phases'));
     const scratch =
       missingForMounts() === null ? mountSmallScratch(join(dataDir, 'scratch/encoder-1')) : null;
-    if (scratch !== null) ends.push(() => scratch.unmount());
-    const said: string[] = [];
+    if (scratch !== null) ends.defer(() => scratch.unmount());
     const stack = await startStack({
-      ...{ dataDir, readyFile, signal, encoders: 2, logger: silentLogger, say: (line) => said.push(line) },
+      ...{ dataDir, readyFile, signal, encoders: 2, logger: silentLogger, say: () => undefined },
       env: { ...process.env, NODE_ENV: undefined, ...settings, ...phases.env },
     });
-    ends.push(() => stack.stop());
+    ends.defer(() => stack.stop());
     const { kafka, postgres, s3 } = stack.servers;
     const { endpoint, region, credentials } = s3;
     const place = { endpoint, region, credentials, bucket, pathStyle: true };
     return {
-      ...{ stack, phases, scratch, said, close, bucketFolder: join(dataDir, 's3/buckets', bucket) },
+      ...{ stack, phases, scratch, bucketFolder: join(dataDir, 's3/buckets', bucket) },
+      ...{ killed: new Set(), outages: [], close: () => ends.disposeAsync() },
+      readLog: (name) => {
+        const path = join(dataDir, 'logs', `${name}.log`);
+        return existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n') : [];
+      },
       service: await attachStack(readyFile, dataDir, signal),
       db: opened(createDatabase({ connectionString: postgres.connectionString, logger: silentLogger })),
       objects: opened(createS3ObjectStore({ ...place, logger: silentLogger, clock: systemClock })),
@@ -86,7 +91,7 @@ export async function openTheatre(signal: AbortSignal): Promise<Theatre> {
       },
     };
   } catch (error) {
-    await close();
+    await ends.disposeAsync();
     throw error;
   }
 }
