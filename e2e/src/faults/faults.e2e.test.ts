@@ -9,6 +9,7 @@ import { fullDisk, namedPhases } from './faults.ts';
 import { findViolations, ruleNames, type Violation } from './invariants.ts';
 import { type PhaseReached } from './phase-log.ts';
 import { findPlanted, plants } from './planted.ts';
+import { notRedone } from './redone.ts';
 import { missingForMounts } from './small-scratch.ts';
 import { lastWords, summarize } from './summary.ts';
 import { openTheatre, type Theatre } from './theatre.ts';
@@ -29,6 +30,7 @@ describeWith(missingForKafka() ?? missingForS3(), `all faults under thirty uploa
   let bus: Pick<World, 'lag' | 'dead'>;
   let violations: Violation[];
   let unasked: string[];
+  let undone: string[];
 
   const perform = async (): Promise<void> => {
     try {
@@ -42,14 +44,16 @@ describeWith(missingForKafka() ?? missingForS3(), `all faults under thirty uploa
     await theatre.stopServices();
     const world = { ...(await readRecord(theatre.db)), ...(await readBucket(theatre.objects)), ...bus };
     violations = findViolations(world, campaign.ledger);
-    unasked = unaskedEnds(theatre, await theatre.phases.read());
+    reached = await theatre.phases.read();
+    unasked = unaskedEnds(theatre, reached);
+    undone = notRedone(reached, world);
   };
   beforeAll(async () => {
     theatre = await openTheatre(over.signal);
     let isWell = false;
     try {
       await perform();
-      isWell = [...campaign.late, ...violations, ...unasked].length === 0;
+      isWell = [...campaign.late, ...violations, ...unasked, ...undone].length === 0;
     } finally {
       // They are gone with the theatre.
       if (!isWell) process.stdout.write(`${lastWords(theatre)}\n`);
@@ -76,6 +80,10 @@ describeWith(missingForKafka() ?? missingForS3(), `all faults under thirty uploa
       );
       expect(receipts.length).toBeGreaterThan(1);
     }
+  });
+
+  it('leave half done what is done again, whatever else would mend it', () => {
+    expect(undone).toEqual([]);
   });
 
   it('come with every message twice, on every topic', () => {

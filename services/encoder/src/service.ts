@@ -103,8 +103,8 @@ const permits = (slots: Slots, { bus, logger, metrics }: EncoderDeps): Member =>
   createMember('consume-tasks', () =>
     consume(bus, {
       ...{ group, topic: topics.encodeTasks, logger, metrics },
-      handle: async () => {
-        if (await slots.look()) reachPhase('task.claimed', () => ({}));
+      handle: async (_, { topic, partition, offset }) => {
+        if (await slots.look()) reachPhase('task.claimed', () => ({ topic, partition, offset }));
       },
       pause: () => slots.whenFree(),
     }),

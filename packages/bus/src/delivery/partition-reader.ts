@@ -181,7 +181,9 @@ export class PartitionReader implements OffsetHolder {
     this.#bufferedBytes -= message.value.length;
     this.#failures = 0;
     if (!this.#lost) {
-      reachPhase('message.handled', () => ({ topic: this.#deps.topic }));
+      const { partition } = this;
+      const offset = String(message.offset);
+      reachPhase('message.handled', () => ({ topic: this.#deps.topic, partition, offset }));
       // A failure keeps the offset pending: the next commit or the next beat writes it.
       this.#deps.committer.commit(this, message.offset + 1).catch(() => undefined);
     }

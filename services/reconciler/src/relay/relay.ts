@@ -32,9 +32,9 @@ export async function relayOutbox(deps: RelayDeps, relay: RelayEpoch, signal: Ab
   while (!signal.aborted) {
     const rows = await nextOutboxRows(deps.store, batchSize);
     if (rows.length === 0) break;
-    reachPhase('outbox.read', () => topicsOf(rows));
+    reachPhase('outbox.read', () => namesOf(rows));
     const published = await publish(deps, rows);
-    reachPhase('outbox.published', () => topicsOf(published));
+    reachPhase('outbox.published', () => namesOf(published));
     await deleteOutboxRows(
       deps.store,
       published.map((row) => row.id),
@@ -47,8 +47,8 @@ export async function relayOutbox(deps: RelayDeps, relay: RelayEpoch, signal: Ab
   return relayed;
 }
 
-const topicsOf = (rows: readonly OutboxRow[]): { topics: string[] } => ({
-  topics: rows.map((row) => row.topic),
+const namesOf = (rows: readonly OutboxRow[]): { rows: { id: string; topic: string }[] } => ({
+  rows: rows.map(({ id, topic }) => ({ id, topic })),
 });
 
 interface Outgoing {
