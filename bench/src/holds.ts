@@ -1,7 +1,8 @@
 /**
- * How long a hold takes from the API's answer until the CDN refuses the video, while viewers watch it and others and
- * the API is used: the CDN is asked again and again from that answer on. The same for the lifting. Everything is real,
- * on this machine, each service in a process of its own.
+ * How long a hold takes until the CDN refuses the video, while viewers watch it and others and the API is used. The
+ * time begins with the team's request, so that the record's part and the API's are in it; the CDN is asked again and
+ * again once that is answered. The same for the lifting. Everything is real, on this machine, each service in a process
+ * of its own.
  *
  *   npm run bench:holds [-- --holds 200] [--videos 4] [--viewers 400] [--api 100]
  *
@@ -33,7 +34,7 @@ try {
     ...{ holdsPerSecond: Number(values.pace), warmUpMs: 5_000 },
     ...{ viewersPerSecond: Number(values.viewers), apiPerSecond: Number(values.api), signal },
   });
-  console.log(`ms (p50 / p99 / worst) from the API's answer, of ${toRefusal.length} holds:`);
+  console.log(`ms (p50 / p99 / worst) from the team's request, of ${toRefusal.length} holds:`);
   console.log(`  of a hold until the CDN refused: ${spread(toRefusal)}`);
   console.log(`  of a lift until it played again: ${spread(toPlaying)}`);
   for (const [name, answers] of Object.entries(load)) {

@@ -12,7 +12,7 @@ import { nowMs } from './numbers.ts';
 import { type PacedLoad, startLoad } from './start-load.ts';
 
 export interface HoldsReport {
-  /** Milliseconds from the API's answer until the CDN refused, and until it played again. */
+  /** Milliseconds from the start of the team's request until the CDN refused, and until it played again. */
   toRefusal: number[];
   toPlaying: number[];
   /** What viewers and API clients got meanwhile. */
@@ -64,10 +64,12 @@ export async function measureHolds(stack: BenchStack, options: HoldsOptions): Pr
       while (next < options.holds) {
         const dueAt = startedAt + (1_000 * next++) / options.holdsPerSecond;
         await pause(Math.max(0, dueAt - nowMs()), undefined, options);
+        const heldAt = nowMs();
         await team.holdVideo({ videoId: video.videoId, body: { reason: 'bench' } });
-        report.toRefusal.push(await probe((answer) => answer === 'video_unavailable'));
+        report.toRefusal.push(await probe('video_unavailable', heldAt));
+        const liftedAt = nowMs();
         await team.liftVideo({ videoId: video.videoId });
-        report.toPlaying.push(await probe((answer) => answer === 'plays'));
+        report.toPlaying.push(await probe('plays', liftedAt));
       }
     };
     await Promise.all(videos.slice(0, options.videos).map(work));
@@ -87,12 +89,12 @@ async function view({ client, projectId, domain }: Customer, videoId: string): P
 
 type Answer = 'plays' | 'video_unavailable';
 
-/** Asks the CDN again and again, from now on; resolves with how many milliseconds it took to say what is wanted. */
+/** Asks the CDN again and again; resolves with how many milliseconds after `since` it said what is wanted. */
 function prober(
   probes: Agent,
   { playlistUrl }: Viewed,
   domain: string,
-): (isWanted: (answer: Answer) => boolean) => Promise<number> {
+): (wanted: Answer, since: number) => Promise<number> {
   const { origin, pathname, search } = new URL(playlistUrl);
   const ask = async (): Promise<Answer> => {
     const { statusCode, headers, body } = await probes.request({
@@ -104,12 +106,11 @@ function prober(
     if (statusCode === 403 && code === 'video_unavailable') return code;
     throw new Error(`the CDN answered ${statusCode} ${String(code)}`);
   };
-  return async (isWanted) => {
-    const startedAt = nowMs();
-    while (!isWanted(await ask())) {
-      if (nowMs() - startedAt > lostMs) throw new Error(`the CDN has not heard of a change for ${lostMs} ms`);
+  return async (wanted, since) => {
+    while ((await ask()) !== wanted) {
+      if (nowMs() - since > lostMs) throw new Error(`the CDN has not heard of a change for ${lostMs} ms`);
     }
-    return nowMs() - startedAt;
+    return nowMs() - since;
   };
 }
 
