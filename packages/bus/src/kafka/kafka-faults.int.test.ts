@@ -7,6 +7,8 @@ import { collect, kafkaFixture, patience } from '../testing/kafka-fixture.ts';
 
 /** Two starts of a broker on a loaded machine. */
 jest.setTimeout(180_000);
+/** What has a bound of seconds ends within this; what has none goes on for a minute or more. */
+const soonMs = 30_000;
 
 describeWith(missingForKafka(), 'the bus on Kafka, when the broker', () => {
   const fixture = kafkaFixture();
@@ -41,6 +43,13 @@ describeWith(missingForKafka(), 'the bus on Kafka, when the broker', () => {
     };
   }
 
+  /** Publishes until it is taken: a broker that starts may be slow. It may be taken more than once. */
+  const taken = (bus: Bus, messages: OutgoingMessage[]): Promise<boolean> =>
+    waitFor(async () => {
+      await bus.publish(messages);
+      return true;
+    }, patience);
+
   it('is killed under load and starts again: nothing acknowledged is lost, each key keeps its order', async () => {
     const [publisher, consumer] = [open(), open()];
     const seen: OutgoingMessage[] = [];
@@ -69,8 +78,8 @@ describeWith(missingForKafka(), 'the bus on Kafka, when the broker', () => {
     const [publisher, consumer] = [open(), open()];
     const { values, handle } = collect();
     const subscription = await consumer.subscribe('g', fixture.topic, handle);
-    await publisher.publish(numbers(0, 3));
-    await waitFor(() => values.length === 3, patience);
+    await taken(publisher, numbers(0, 3));
+    await waitFor(() => values.includes(2), patience);
     await fixture.broker.shutDown();
     await expect(publisher.publish(numbers(3, 4))).rejects.toThrow(BusUnavailableError);
     await expect(consumer.lag('g', fixture.topic)).rejects.toThrow(BusUnavailableError);
@@ -79,37 +88,36 @@ describeWith(missingForKafka(), 'the bus on Kafka, when the broker', () => {
     await waitFor(() => subscription.assigned().length === 0, patience);
     await fixture.broker.start();
     await waitFor(() => subscription.assigned().length === 2, patience);
-    await publisher.publish(numbers(10, 13));
-    await waitFor(() => values.includes(12), patience);
-    expect(values.filter((value) => value !== 3)).toEqual([0, 1, 2, 10, 11, 12]);
+    await taken(publisher, numbers(10, 13));
+    await waitFor(async () => String(await lagOf(consumer, 'g')) === '0,0', patience);
+    // At least once, in their order; of the one that failed nobody knows whether it was written.
+    const firsts = [...new Set(values)].filter((value) => value !== 3);
+    expect(firsts).toEqual([0, 1, 2, 10, 11, 12]);
   });
 
   it('freezes: publishing fails in time, and goes on after the thaw', async () => {
     const [publisher, consumer] = [open(), open()];
     const { values, handle } = collect();
     const subscription = await consumer.subscribe('g', fixture.topic, handle);
-    await publisher.publish(numbers(0, 1));
-    await waitFor(() => values.length === 1, patience);
+    await taken(publisher, numbers(0, 1));
+    await waitFor(() => values.includes(0), patience);
     fixture.broker.freeze();
     try {
       const start = performance.now();
       await expect(publisher.publish(numbers(1, 2))).rejects.toThrow(BusUnavailableError);
-      expect(performance.now() - start).toBeLessThan(9_000);
+      expect(performance.now() - start).toBeLessThan(soonMs);
       await waitFor(() => subscription.assigned().length === 0, patience);
     } finally {
       fixture.broker.thaw();
     }
-    await waitFor(async () => {
-      await publisher.publish(numbers(2, 3));
-      return true;
-    }, patience);
+    await taken(publisher, numbers(2, 3));
     await waitFor(() => values.includes(2), patience);
   });
 
   it('is gone at the end: closing takes bounded time', async () => {
     const bus = open();
     await bus.subscribe('g', fixture.topic, () => Promise.resolve());
-    await bus.publish(numbers(0, 1));
+    await taken(bus, numbers(0, 1));
     fixture.broker.freeze();
     const start = performance.now();
     try {
@@ -117,7 +125,7 @@ describeWith(missingForKafka(), 'the bus on Kafka, when the broker', () => {
     } finally {
       fixture.broker.thaw();
     }
-    expect(performance.now() - start).toBeLessThan(8_000);
+    expect(performance.now() - start).toBeLessThan(soonMs);
     await expect(bus.publish(numbers(0, 1))).rejects.toMatchObject({ code: 'closed' });
   });
 
@@ -134,7 +142,7 @@ describeWith(missingForKafka(), 'the bus on Kafka, when the broker', () => {
       const start = performance.now();
       fixture.line.block();
       await waitFor(() => handlers[0]?.signal.aborted, patience);
-      expect(performance.now() - start).toBeLessThan(20_000);
+      expect(performance.now() - start).toBeLessThan(soonMs);
       expect(subscription.assigned()).toEqual([]);
       fixture.line.cut();
     });
