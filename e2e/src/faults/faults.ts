@@ -113,11 +113,13 @@ const sleepingEncoder: Fault = {
       service.kill('SIGCONT');
     }
     // Its result is refused, and it gives up what it wrote.
-    const hasGivenUp = (): Promise<number> =>
-      count(
-        `select from object_prefixes where task_id = $1 and fence = $2::bigint and delete_after is not null`,
-      );
-    await until(deps, 'the late attempt to be given up', hasGivenUp);
+    const outcome = await until(deps, 'the late attempt to be given up', async () => {
+      if (await count('select from task_outputs where task_id = $1 and fence = $2::bigint')) return 'kept';
+      const givenUp = `select from object_prefixes
+        where task_id = $1 and fence = $2::bigint and delete_after is not null`;
+      return (await count(givenUp)) > 0 ? 'given up' : null;
+    });
+    if (outcome === 'kept') throw new Error('the record kept a result that came after its lease');
   },
 };
 
