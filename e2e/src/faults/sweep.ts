@@ -28,6 +28,10 @@ export async function sweep(theatre: Theatre, time: Time): Promise<void> {
     return none('select from object_prefixes where delete_after is not null');
   };
   await waitFor(isForgotten, { timeoutMs: time.leftMs(), what: 'the second look of the sweep' });
+  await waitFor(() => none('select from videos where deleted_at is not null and purged_at is null'), {
+    timeoutMs: time.leftMs(),
+    what: 'the end of deleted videos',
+  });
   await waitFor(async () => (await objects.listUploads()).items.length === 0, {
     timeoutMs: time.leftMs(),
     what: 'the end of uploads that nobody knows',

@@ -65,6 +65,7 @@ export {
   expireRows,
   forgetPrefix,
   markPurged,
+  markPurgedVideos,
   mayPurge,
   unknownUploads,
 } from './purge.ts';

@@ -58,16 +58,25 @@ export async function markPurged(db: Queryable, prefix: string): Promise<void> {
   );
 }
 
-/** Forgets a prefix that was found empty at its second look; the video is purged when it was the last. */
-export async function forgetPrefix(db: Queryable, { prefix, videoId }: DoomedPrefix): Promise<void> {
+/** Forgets a prefix that was found empty at its second look. */
+export async function forgetPrefix(db: Queryable, { prefix }: Pick<DoomedPrefix, 'prefix'>): Promise<void> {
   await db.query('delete from object_prefixes where prefix = $1', [prefix], 'purge-forget');
-  await db.query(
-    `update videos set purged_at = clock_timestamp()
-     where id = $1 and deleted_at is not null and purged_at is null
-       and not exists (select from object_prefixes where video_id = $1)`,
-    [videoId],
-    'purge-video-done',
+}
+
+/**
+ * Marks deleted videos of which no prefix is left: an erasure waits for it. By what is there, not with the last prefix:
+ * that may go before the video is deleted (a failed one's, say), or a crash come in between.
+ * @returns how many were marked
+ */
+export async function markPurgedVideos(db: Queryable): Promise<number> {
+  const { rowCount } = await db.query(
+    `update videos v set purged_at = clock_timestamp()
+     where deleted_at is not null and purged_at is null
+       and not exists (select from object_prefixes p where p.video_id = v.id)`,
+    [],
+    'purge-videos-done',
   );
+  return rowCount;
 }
 
 /**

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createHoldCommands, doomedPrefixes, eraseVideos, forgetPrefix } from '@millrace/store';
+import {
+  createHoldCommands,
+  doomedPrefixes,
+  eraseVideos,
+  forgetPrefix,
+  markPurgedVideos,
+} from '@millrace/store';
 import { recordOf, toldLater } from '../testing/record.ts';
 import { seedVideo } from '../testing/seed-video.ts';
 import {
@@ -51,6 +57,7 @@ const statusesOf = async (): Promise<string[]> =>
 /** What the reconciler does with objects in a day. */
 async function purge(): Promise<void> {
   for (const doomed of await doomedPrefixes(api.store, 100)) await forgetPrefix(api.store, doomed);
+  await markPurgedVideos(api.store);
 }
 const actions = async (): Promise<string[]> =>
   (
@@ -163,6 +170,17 @@ describe('erasing an account', () => {
     await outlastRequests();
     await settle();
     expect((await erase()).body.doneAt).toBeNull();
+    await purge();
+    await settle();
+    expect((await erase()).body.doneAt).not.toBeNull();
+  });
+
+  it('is done though objects were gone before the account was erased', async () => {
+    const videoId = await seedVideo(api.store, me, { status: 'failed' });
+    await api.store.query('delete from object_prefixes where video_id = $1', [videoId]);
+    await erase();
+    await outlastRequests();
+    await settle();
     await purge();
     await settle();
     expect((await erase()).body.doneAt).not.toBeNull();

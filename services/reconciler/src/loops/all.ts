@@ -8,6 +8,7 @@ import {
   expireRows,
   expireUploads,
   failOrphanedDeliveries,
+  markPurgedVideos,
   purgeWebhookLog,
   reapExpiredLeases,
   reconcileBanHolds,
@@ -61,6 +62,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
       run: () => republishQueued(store, { olderThanMs: 60 * second, limit: 500 }),
     },
     restore.guarded(purgeLoop(deps)),
+    { name: 'mark-purged-videos', everyMs: 15 * second, run: () => markPurgedVideos(store) },
     restore.guarded(orphanUploadsLoop(deps)),
     fanOutLoop(deps),
     {

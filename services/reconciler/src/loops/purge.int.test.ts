@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseKeySet } from '@millrace/domain';
 import { createFolderObjectStore, type FolderObjectStore } from '@millrace/objects/folder';
 import { silentLogger, systemClock } from '@millrace/platform';
-import { createDatabase, createHoldCommands, type Database } from '@millrace/store';
+import { createDatabase, createHoldCommands, type Database, markPurgedVideos } from '@millrace/store';
 import { captureLogger, createTestDatabase } from '@millrace/testing';
 import { orphanUploadsLoop, purgeLoop } from './purge.ts';
 
@@ -63,6 +63,13 @@ describe('purging objects', () => {
   const run = (): Promise<number> => purgeLoop({ ...parts(), objects }).run(signal);
   const keys = async (prefix: string): Promise<string[]> =>
     (await objects.list(prefix)).items.map((item) => item.key);
+  const isPurged = async (video: string): Promise<boolean | undefined> =>
+    (
+      await store.query<{ purged: boolean }>(
+        'select purged_at is not null as purged from videos where id = $1',
+        [video],
+      )
+    ).rows[0]?.purged;
   const dayPasses = (): Promise<unknown> =>
     store.query(
       `update object_prefixes set purged_at = purged_at - interval '25 hours' where purged_at is not null`,
@@ -87,12 +94,20 @@ describe('purging objects', () => {
     expect(await keys('twice/')).toEqual([]);
     await dayPasses();
     await run();
-    const { rows } = await store.query(
-      `select v.purged_at is not null as purged, p.prefix from videos v
-       left join object_prefixes p on p.video_id = v.id where v.id = $1`,
-      [video],
-    );
-    expect(rows).toEqual([{ purged: true, prefix: null }]);
+    await markPurgedVideos(store);
+    expect(await isPurged(video)).toBe(true);
+    const { rows } = await store.query('select from object_prefixes where video_id = $1', [video]);
+    expect(rows).toEqual([]);
+  });
+
+  it('marks a video as purged that has no object left, and no other', async () => {
+    // Its prefixes went while it was not deleted yet: those of a failed one do, a day after.
+    const [late, alive, waiting] = [await doom('late'), await doom('alive'), await doom('waiting')];
+    await store.query('delete from object_prefixes where video_id = any($1)', [[late, alive]]);
+    await store.query('update videos set deleted_at = null where id = $1', [alive]);
+    await markPurgedVideos(store);
+    expect(await Promise.all([late, alive, waiting].map(isPurged))).toEqual([true, false, false]);
+    expect([await markPurgedVideos(store), await run()]).toEqual([0, 1]);
   });
 
   it('waits while a legal hold stands, whenever that came', async () => {
