@@ -31,6 +31,7 @@ interface Container {
   ports?: { name: string; containerPort: number }[];
   securityContext?: Record<string, unknown>;
   resources?: { requests?: Record<string, string>; limits?: Record<string, string> };
+  lifecycle?: { preStop?: { sleep?: { seconds: number } } };
   startupProbe?: Probe;
   readinessProbe?: Probe;
   livenessProbe?: Probe;
