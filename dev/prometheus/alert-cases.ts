@@ -132,6 +132,8 @@ const tasksDone = on('millrace_encode_tasks_total', { kind: 'video', result: 'do
 const unconfirmed = on('millrace_cdn_state_unconfirmed_seconds');
 const leading = (instance: string): string => on('millrace_reconciler_leading', { instance });
 
+const due = (instance: string): string =>
+  on('millrace_reconcile_due_timestamp_seconds', { loop: 'purge-objects', instance });
 const component = (name: string): string =>
   on('millrace_ready', { app_kubernetes_io_component: name, instance: name });
 /** One process of each component, but some of which none is left. */
@@ -173,6 +175,24 @@ export const alertCases: Record<string, AlertCase> = {
     '0x30',
     '0x10 2x20',
   ]),
+  MillraceReconcileFailing: of(
+    on('millrace_reconcile_failures_total', { loop: 'purge-objects' }),
+    '0+12x30',
+    // Once, with many, is a store that was away for a moment.
+    ['0x30', '0x5 100x25'],
+    '25m',
+  ),
+  MillraceLoopOverdue: {
+    // At an hour's loop an hour early, then it hangs; samples are Unix times of a world that begins at 0.
+    fires: { series: { [due('a')]: '3600x120' }, at: '90m' },
+    silent: [
+      { series: { [due('a')]: '3600x120' }, at: '70m' },
+      // Each minute.
+      { series: { [due('a')]: '60+60x120' }, at: '90m' },
+      // What one showed last who leads no longer.
+      { series: { [due('a')]: '60x120', [due('b')]: '60+60x120' }, at: '90m' },
+    ],
+  },
   MillraceEventLoopBlocked: of(on('nodejs_eventloop_lag_p99_seconds', { service: 'cdn' }), '0.9x30', [
     '0.2x30',
     '0.2x15 0.9x4',

@@ -10,9 +10,10 @@ afterEach(async () => {
 
 function setUp() {
   const clock = createManualClock();
+  const metrics = createMetrics({ service: 'reconciler' });
   const turns: { key: string; finish: (again: number | null) => void; fail: () => void }[] = [];
   const { add, loop } = createWorkQueue({
-    ...{ name: 'things', clock, logger: silentLogger, metrics: createMetrics({ service: 'reconciler' }) },
+    ...{ name: 'things', clock, logger: silentLogger, metrics },
     work: (key) =>
       new Promise((resolve, reject) => {
         turns.push({ key, finish: resolve, fail: () => reject(new Error('not now')) });
@@ -26,7 +27,7 @@ function setUp() {
     await running;
   });
   const settle = () => clock.advance(0);
-  return { clock, turns, add, settle, keys: () => turns.map(({ key }) => key) };
+  return { clock, metrics, turns, add, settle, keys: () => turns.map(({ key }) => key) };
 }
 
 describe('a work queue', () => {
@@ -55,6 +56,19 @@ describe('a work queue', () => {
     turns[3]?.finish(null);
     await settle();
     expect(keys()).toHaveLength(9);
+  });
+
+  it('shows what waits in it, whatever waits in the queue of another kind', async () => {
+    const { metrics, add, settle } = setUp();
+    for (let n = 0; n < 11; n++) add(`item-${n}`);
+    await settle();
+    createWorkQueue({
+      ...{ name: 'others', clock: createManualClock(), logger: silentLogger, metrics },
+      work: () => Promise.resolve(null),
+    });
+    const text = await metrics.render();
+    expect(text).toMatch(/^millrace_kubernetes_queue_objects{kind="things",.*} 3$/m);
+    expect(text).toMatch(/^millrace_kubernetes_queue_objects{kind="others",.*} 0$/m);
   });
 
   it('tries what failed again after waits that grow to a minute, and begins anew after a success', async () => {

@@ -39,15 +39,16 @@ export function createWorkQueue({ name, work, clock, logger, metrics }: WorkQueu
   const failures = metrics.counter('millrace_kubernetes_retries_total', 'Objects to be tried again.', [
     'kind',
   ]);
-  metrics.observe(
-    'millrace_kubernetes_queue_objects',
-    'Objects that wait to be looked at.',
-    () => queue.length,
-  );
+  const depth = metrics.gauge('millrace_kubernetes_queue_objects', 'Objects that wait to be looked at.', [
+    'kind',
+  ]);
+  const showDepth = (): void => depth.set(queue.length, { kind: name });
+  showDepth();
 
   const enqueue = (key: string, item: Item): void => {
     item.state = 'queued';
     queue.push(key);
+    showDepth();
     idle.shift()?.();
   };
   const add = (key: string): void => {
@@ -90,6 +91,7 @@ export function createWorkQueue({ name, work, clock, logger, metrics }: WorkQueu
         await new Promise<void>((resolve) => idle.push(resolve));
         continue;
       }
+      showDepth();
       const item = items.get(key);
       if (item === undefined) continue;
       Object.assign(item, { state: 'busy', again: false });

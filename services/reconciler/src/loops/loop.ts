@@ -9,8 +9,11 @@ export interface ReconcileLoop {
   name: string;
   /** Milliseconds from the end of one run to the start of the next. */
   everyMs: number;
-  /** Mends what it finds and returns how many things that were. */
-  run(signal: AbortSignal): Promise<number>;
+  /**
+   * Mends what it finds and returns how many things that were. `failed` is called for each thing that could not be
+   * mended while the run goes on with the others.
+   */
+  run(signal: AbortSignal, failed?: () => void): Promise<number>;
 }
 
 /**
@@ -43,7 +46,7 @@ export async function reconcile<Key, Seen, Decision>(
 
 /**
  * A loop that looks at all that a reconciler lists, some at once. One that fails does not keep the others waiting: it is
- * logged, and looked at again by the next run.
+ * logged and counted, and looked at again by the next run.
  */
 export function reconcileAll<Key, Seen, Decision>(
   reconciler: Reconciler<Key, Seen, Decision>,
@@ -51,7 +54,7 @@ export function reconcileAll<Key, Seen, Decision>(
 ): ReconcileLoop {
   const { everyMs, atOnce = 1, clock, logger } = options;
   const { name } = reconciler;
-  const run = async (signal: AbortSignal): Promise<number> => {
+  const run: ReconcileLoop['run'] = async (signal, failed) => {
     const due = [...(await reconciler.list())];
     let mended = 0;
     const work = async (): Promise<void> => {
@@ -60,6 +63,7 @@ export function reconcileAll<Key, Seen, Decision>(
           if ((await reconcile(reconciler, key, () => clock.now())) !== null) mended += 1;
         } catch (error) {
           logger.error({ err: error, loop: name, key: reconciler.nameOf(key) }, 'not reconciled');
+          failed?.();
         }
       }
     };
@@ -69,7 +73,10 @@ export function reconcileAll<Key, Seen, Decision>(
   return { name, everyMs, run };
 }
 
-/** Repeats a reconcile loop in its own time and measures it: last success, duration and corrections. */
+/**
+ * Repeats a reconcile loop in its own time and measures it: last success, duration, corrections, and what could not be
+ * mended. When it is due shows one that hangs, which is no failure that anybody sees.
+ */
 export function repeat(
   loop: ReconcileLoop,
   { clock, logger, metrics }: { clock: Clock; logger: Logger; metrics: Metrics },
@@ -81,12 +88,26 @@ export function repeat(
     [0.005, 0.02, 0.1, 0.5, 2, 10, 60],
     ['loop'],
   );
+  const failures = metrics.counter(
+    'millrace_reconcile_failures_total',
+    'Things that could not be mended, while the loop went on with the others.',
+    ['loop'],
+  );
+  const due = metrics.gauge(
+    'millrace_reconcile_due_timestamp_seconds',
+    'When the loop is due; while it runs, when it began. Unix time.',
+    ['loop'],
+  );
+  const isDue = (inMs: number): void => due.set((clock.now().getTime() + inMs) / 1000, { loop: loop.name });
   corrections.inc({ loop: loop.name }, 0);
+  failures.inc({ loop: loop.name }, 0);
   return {
     name: loop.name,
     run: repeatEvery(loop.everyMs, clock, async (signal) => {
       const startedAt = clock.now().getTime();
-      const mended = await loop.run(signal);
+      isDue(0);
+      const mended = await loop.run(signal, () => failures.inc({ loop: loop.name }));
+      isDue(loop.everyMs);
       duration.observe((clock.now().getTime() - startedAt) / 1000, { loop: loop.name });
       corrections.inc({ loop: loop.name }, mended);
       if (mended > 0) logger.info({ loop: loop.name, corrections: mended }, 'reconciled');

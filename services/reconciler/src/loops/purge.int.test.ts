@@ -186,8 +186,10 @@ describe('purging objects', () => {
       list: (prefix: string, after?: string) =>
         prefix === 'bad/' ? Promise.reject(new Error('store down')) : objects.list(prefix, after),
     };
-    await purgeLoop({ ...parts(), objects: failing, logger: log.logger }).run(signal);
+    let failed = 0;
+    await purgeLoop({ ...parts(), objects: failing, logger: log.logger }).run(signal, () => failed++);
     expect(await keys('fine/')).toEqual([]);
+    expect(failed).toBe(1);
     expect(log.text()).toContain('store down');
   });
 

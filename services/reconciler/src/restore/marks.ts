@@ -31,7 +31,8 @@ export class RestoreGuard {
   guarded(loop: ReconcileLoop): ReconcileLoop {
     return this.checked({
       ...loop,
-      run: async (signal) => ((await recordState(this.#deps.store)).sweepsOff ? 0 : loop.run(signal)),
+      run: async (signal, failed) =>
+        (await recordState(this.#deps.store)).sweepsOff ? 0 : loop.run(signal, failed),
     });
   }
 
@@ -39,9 +40,9 @@ export class RestoreGuard {
   checked(loop: ReconcileLoop): ReconcileLoop {
     return {
       ...loop,
-      run: async (signal) => {
+      run: async (signal, failed) => {
         await this.check();
-        return loop.run(signal);
+        return loop.run(signal, failed);
       },
     };
   }
