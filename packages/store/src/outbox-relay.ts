@@ -48,14 +48,21 @@ export async function deleteOutboxRows(
   );
 }
 
-/** Counts a refusal of one row, and parks the row at the last of `maxAttempts`. Returns whether it was parked. */
+/**
+ * Counts a refusal of one row, and parks the row at the last of `maxAttempts`. Heartbeats of its topic that wait are
+ * withdrawn: they would prove that it was published. Returns whether it was parked.
+ */
 export async function refuseOutboxRow(
   db: Queryable,
   id: string,
   { reason, maxAttempts }: { reason: string; maxAttempts: number },
 ): Promise<boolean> {
   const { rows } = await db.query<{ parked: boolean }>(
-    `update outbox set attempts = attempts + 1, last_error = $2,
+    `with withdrawn as (
+       delete from outbox h using outbox o
+       where o.id = $1::bigint and o.partition is null and h.topic = o.topic and h.partition is not null
+     )
+     update outbox set attempts = attempts + 1, last_error = $2,
        parked_at = case when attempts + 1 >= $3 then clock_timestamp() end
      where id = $1::bigint returning parked_at is not null as parked`,
     [id, reason.slice(0, 1000), maxAttempts],
@@ -80,8 +87,8 @@ export async function outboxBacklog(
 }
 
 /**
- * Adds a heartbeat for each partition of a topic, unless one waits already or a message of the topic is parked:
- * then nothing proves that the CDN has seen everything, and it must ask the internal route instead.
+ * Adds a heartbeat for each partition of a topic, unless one waits already or a message of the topic was refused,
+ * parked or not: then nothing proves that the CDN has seen everything, and it must ask the internal route instead.
  */
 export async function addHeartbeats(db: Database, topic: string, partitions: number): Promise<number> {
   const { rowCount } = await db.query(
@@ -89,7 +96,8 @@ export async function addHeartbeats(db: Database, topic: string, partitions: num
      select $1, 'heartbeat', 0, p, jsonb_build_object('v', 1, 'kind', 'heartbeat', 'at',
        to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
      from generate_series(0, $2 - 1) p
-     where not exists (select from outbox o where o.topic = $1 and (o.parked_at is not null or o.partition = p))`,
+     where not exists (select from outbox o where o.topic = $1
+       and (o.parked_at is not null or o.partition = p or (o.partition is null and o.attempts > 0)))`,
     [topic, partitions],
     'outbox-heartbeats',
   );

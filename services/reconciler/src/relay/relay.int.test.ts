@@ -138,6 +138,40 @@ describe('outbox relay', () => {
     expect(rows).toEqual([{ error: 'too large' }]);
   });
 
+  it('sends no heartbeat past a row that is refused, parked or not', async () => {
+    await add(['bad', 'good']);
+    let refuses = true;
+    const bus = recordingBus((message) =>
+      refuses && message.key === 'bad' ? new BusRequestError('message_too_large', 'too large') : null,
+    );
+    await addHeartbeats(store, topic, 2);
+    for (let sweep = 1; sweep <= 6; sweep++) {
+      await bus.relay();
+      expect(await addHeartbeats(store, topic, 2)).toBe(0);
+    }
+    expect([bus.parked, bus.taken.map(({ key }) => key)]).toEqual([['bad'], ['good']]);
+
+    // As its runbook says.
+    await store.query('update outbox set parked_at = null, attempts = 0 where parked_at is not null');
+    refuses = false;
+    await addHeartbeats(store, topic, 2);
+    await bus.relay();
+    expect(bus.taken.map(({ key }) => key)).toEqual(['good', 'bad', 'heartbeat', 'heartbeat']);
+  });
+
+  it('withdraws a heartbeat that waits while a row is refused', async () => {
+    await add(['bad']);
+    const bus = recordingBus(() => new BusRequestError('message_too_large', 'too large'));
+    for (let sweep = 1; sweep <= 4; sweep++) await bus.relay();
+    await store.query(
+      `insert into outbox (topic, key, version, partition, value) values ($1, 'heartbeat', 0, 0, '{}')`,
+      [topic],
+    );
+    await bus.relay();
+    expect(bus.parked).toEqual(['bad']);
+    expect(await waiting()).toEqual([]);
+  });
+
   it('deletes nothing for a leader of an older epoch', async () => {
     await add(['a']);
     const bus = recordingBus();

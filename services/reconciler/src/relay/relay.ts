@@ -79,7 +79,10 @@ function outgoing(row: OutboxRow): Outgoing {
   return { message: { ...message, headers: { ...row.headers, ...span.headers } }, left: span.end };
 }
 
-/** One batch; when the bus refuses it, row by row, so that one bad row holds nobody up. */
+/**
+ * One batch; when the bus refuses it, row by row, so that one bad row holds nobody up, but for heartbeats of its topic:
+ * they prove that whatever came before them was published.
+ */
 async function publish(deps: RelayDeps, rows: readonly OutboxRow[]): Promise<readonly OutboxRow[]> {
   try {
     const batch = rows.map(outgoing);
@@ -91,7 +94,9 @@ async function publish(deps: RelayDeps, rows: readonly OutboxRow[]): Promise<rea
     if (!(error instanceof BusRequestError)) throw error;
   }
   const published: OutboxRow[] = [];
+  const refused = new Set<string>();
   for (const row of rows) {
+    if (row.partition !== null && refused.has(row.topic)) continue;
     try {
       const { message, left } = outgoing(row);
       await deps.bus.publish([message]);
@@ -99,6 +104,7 @@ async function publish(deps: RelayDeps, rows: readonly OutboxRow[]): Promise<rea
       published.push(row);
     } catch (error) {
       if (!(error instanceof BusRequestError)) throw error;
+      if (row.partition === null) refused.add(row.topic);
       const parked = await refuseOutboxRow(deps.store, row.id, { reason: error.message, maxAttempts });
       deps.logger.error({ err: error, topic: row.topic, key: row.key, parked }, 'outbox row refused');
       if (parked) deps.onParked(row);
