@@ -8,17 +8,20 @@ import { z } from 'zod';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const followParent = join(root, 'scripts/setup/follow-parent.mjs');
-const readyFile = z.object({ api: z.url(), cdn: z.url() });
+const opsServers = z.record(z.string(), z.url());
+const readyFile = z.object({ api: z.url(), cdn: z.url(), ops: opsServers });
 const processesFile = z.object({
   // To signal 0 is to signal the own process group.
   pids: z.record(z.string(), z.int().positive()),
-  ops: z.record(z.string(), z.url()),
+  ops: opsServers,
 });
 
 /** A running service, known by its public addresses and its operator's command line alone. */
 export interface Stack {
   api: string;
   cdn: string;
+  /** Addresses of operations servers, by service. */
+  ops: Record<string, string>;
   /** Runs a command of the operator's command line and returns its JSON. */
   millrace(...args: string[]): Promise<unknown>;
   /** Ends what was started and removes what it wrote. */

@@ -1,6 +1,6 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
-import { type Video } from '@millrace/contract';
+import { type Upload, type Video } from '@millrace/contract';
 import { type Customer } from './customer.ts';
 
 type ContentType = 'video/mp4' | 'video/quicktime' | 'video/webm' | 'video/x-matroska';
@@ -20,27 +20,43 @@ export interface UploadOptions {
   onProgress?: (share: number) => void;
 }
 
+type Uploader = Pick<Customer, 'client' | 'projectId'>;
+
 /**
  * Uploads a file straight to storage, several parts at a time, and completes it.
  * @throws ApiError for a refused call, Error for a refused part
  */
 export async function uploadFile(
-  { client, projectId }: Pick<Customer, 'client' | 'projectId'>,
+  by: Uploader,
   path: string,
+  options: UploadOptions = {},
+): Promise<{ video: Video; parts: number }> {
+  return finishUpload(by, path, await startUpload(by, path), options);
+}
+
+/** Starts the upload of a file, and sends nothing of it. @throws ApiError for a refused call */
+export async function startUpload({ client, projectId }: Uploader, path: string): Promise<Upload> {
+  return client.startUpload({
+    projectId,
+    body: {
+      fileName: basename(path),
+      sizeBytes: (await stat(path)).size,
+      // With a key the content decides; the declared type is a formality.
+      contentType: contentTypes[extname(path).toLowerCase()] ?? 'video/mp4',
+    },
+  });
+}
+
+/** Sends all parts of an upload that was started, and completes it. @throws as `uploadFile` */
+export async function finishUpload(
+  { client, projectId }: Uploader,
+  path: string,
+  upload: Upload,
   { signal, onProgress = () => undefined }: UploadOptions = {},
 ): Promise<{ video: Video; parts: number }> {
   const file = await open(path);
   try {
     const { size } = await file.stat();
-    const upload = await client.startUpload({
-      projectId,
-      body: {
-        fileName: basename(path),
-        sizeBytes: size,
-        // With a key the content decides; the declared type is a formality.
-        contentType: contentTypes[extname(path).toLowerCase()] ?? 'video/mp4',
-      },
-    });
     const parts: { partNumber: number; etag: string }[] = [];
     await inParallel(upload.parts, signal, async ({ partNumber, url }, either) => {
       const start = (partNumber - 1) * upload.partSizeBytes;
