@@ -1,6 +1,6 @@
 // `import type`, which nobody can take for more: at run time there is no such module.
 import type { Options } from 'k6/options';
-import { thresholdsFor } from '../src/objectives.ts';
+import { readyWithinMs, thresholdsFor } from '../src/objectives.ts';
 import { prepare, tidyUp } from '../src/prepare.ts';
 import { iterate, type Prepared } from '../src/scenario.ts';
 import { readSettings } from '../src/settings.ts';
@@ -30,13 +30,15 @@ export function createTest(name: TestName, open: (path: string) => ArrayBuffer):
   const world = createK6World(settings, objectives);
   // Each virtual user has memory of its own; number 0 is the one that sets up.
   const source = uploads || __VU === 0 ? open(__ENV['SOURCE'] || sample) : null;
-  const planned = Object.entries(loads[settings.profile](settings.scale));
+  const readyMs = readyWithinMs(settings.sourceSeconds);
+  const planned = Object.entries(loads[settings.profile](settings.scale, readyMs));
   return {
     options: {
       // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- k6 takes plain objects; its types call them classes
       scenarios: Object.fromEntries(planned.map(([exec, load]) => [exec, { ...load, exec }])),
       thresholds: thresholdsFor(objectives),
-      setupTimeout: '15m',
+      // It waits for videos too.
+      setupTimeout: `${Math.ceil(readyMs / 60_000) + 10}m`,
       teardownTimeout: '2m',
       userAgent: 'millrace-load-test',
       // Not `url`: addresses have tokens in them.

@@ -25,6 +25,8 @@ export interface Reply {
 export interface Behaviour {
   /** From the completed upload until a video is ready. */
   encodingMs?: number;
+  /** Length of a video, which is known when that is ready; 120 unless told. */
+  lengthSeconds?: number;
   /** From a hold until it stops playback. */
   propagationMs?: number;
   /** From an event until the first attempt at its delivery. */
@@ -80,7 +82,8 @@ const refusal = (status: number, code: string): Reply => ({
 });
 
 /** Remembers uploads, holds and deliveries, and answers as the contract says. */
-function createService({ encodingMs = 3_000, propagationMs = 800, attemptMs = 50 }: Behaviour) {
+function createService(behaviour: Behaviour) {
+  const { encodingMs = 3_000, lengthSeconds = 120, propagationMs = 800, attemptMs = 50 } = behaviour;
   const readyAt = new Map<string, number>();
   const tokenEnds = new Map<string, number>();
   const deliveries: { id: string; endpoint: string; atMs: number }[] = [];
@@ -90,7 +93,7 @@ function createService({ encodingMs = 3_000, propagationMs = 800, attemptMs = 50
 
   const video = (id: string, atMs: number): object => {
     const isReady = atMs >= (readyAt.get(id) ?? 0);
-    return { id, status: isReady ? 'ready' : 'processing', durationSeconds: isReady ? 120 : null };
+    return { id, status: isReady ? 'ready' : 'processing', durationSeconds: isReady ? lengthSeconds : null };
   };
   const delivery = (row: (typeof deliveries)[number], nowMs: number): object => {
     const isOver = nowMs >= row.atMs + attemptMs;

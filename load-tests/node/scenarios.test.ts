@@ -100,12 +100,26 @@ describe('an upload', () => {
     ['is in time at five lengths', 598_000, []],
     ['is late after that', 602_000, ['completed', 'ready_in_time']],
   ])('%s', async (_, encodingMs, expected) => {
-    const instead = when(/GET \S+\/videos\//, { body: { status: 'processing', durationSeconds: 120 } });
-    const early = (seen: Seen): Reply | undefined => (seen.atMs < encodingMs ? instead(seen) : undefined);
-    expect((await run(upload, { encodingMs, instead: early })).crossed).toEqual(expected);
+    const { crossed: names } = await run(upload, { encodingMs }, { SOURCE_SECONDS: '120' });
+    expect(names).toEqual(expected);
   });
 
-  it('has five minutes when it is short or its length unknown', async () => {
+  it('is waited for as long as the longest film may take', async () => {
+    const lengthSeconds = 600;
+    const longFilm = { encodingMs: 2_990_000, lengthSeconds };
+    expect((await run(upload, longFilm, { SOURCE_SECONDS: '600' })).crossed).toEqual([]);
+  });
+
+  it('is judged by its own length, whatever the settings say', async () => {
+    const { crossed: names } = await run(
+      upload,
+      { encodingMs: 400_000, lengthSeconds: 10 },
+      { SOURCE_SECONDS: '600' },
+    );
+    expect(names).toEqual(['completed', 'ready_in_time']);
+  });
+
+  it('has five minutes when it is short', async () => {
     expect((await run(upload, { encodingMs: 298_000 })).crossed).toEqual([]);
     const { crossed: names, world } = await run(upload, { encodingMs: 1e9 });
     expect(names).toEqual(['completed', 'ready_in_time']);

@@ -10,6 +10,7 @@ describe('settings', () => {
     expect(readSettings({ ...least, VIDEO_IDS: '', SCALE: '' }, [])).toEqual({
       ...{ apiUrl: 'https://api.example', projectId: 'prj_1', apiKey: 'svk_secret', domain: 'site.example' },
       ...{ profile: 'smoke', scale: 1, videoIds: [], quietMs: 2_000, admin: null, webhooks: null },
+      sourceSeconds: 60,
       viewing: {
         ...{ watchMs: 20_000, tokenSeconds: 300, renewBeforeMs: 30_000, bufferMs: 30_000 },
         ...{ switchEvery: 8, seekEvery: 20 },
@@ -31,6 +32,12 @@ describe('settings', () => {
       admin: { url: 'http://127.0.0.1:1', token: 't' },
       webhooks: { url: 'u', slowUrl: null, deadUrl: 'd', events: 7 },
     });
+  });
+
+  it('want the length of a film of the operator’s own', () => {
+    expect(() => readSettings({ ...least, SOURCE: '/film.mp4' }, [])).toThrow('SOURCE_SECONDS is not set');
+    const told = { ...least, SOURCE: '/film.mp4', SOURCE_SECONDS: '600' };
+    expect(readSettings(told, [])).toMatchObject({ sourceSeconds: 600 });
   });
 
   it('name everything that is missing or wrong at once, without values', () => {

@@ -49,7 +49,7 @@ beforeAll(async () => {
   await waitFor(() => stdout.readableLength > 0 || isOver(), { timeoutMs: 60_000, what: 'its word' });
   expect(customer.exitCode).toBeNull();
   environment = {
-    ...{ ...(await readVariables(envFile())), SOURCE: film, PROFILE: 'smoke' },
+    ...{ ...(await readVariables(envFile())), SOURCE: film, SOURCE_SECONDS: '60', PROFILE: 'smoke' },
     // Short visits with all that players do: each segment in another quality, seeks, and a token that is renewed.
     ...{ WATCH_SECONDS: '6', BUFFER_SECONDS: '1', TOKEN_SECONDS: '60', RENEW_BEFORE_SECONDS: '58' },
     ...{ SWITCH_EVERY: '1', SEEK_EVERY: '2', QUIET_SECONDS: '1' },

@@ -24,6 +24,10 @@ export const bounds = {
   shortestMs: 60_000,
 } as const;
 
+/** How long a video of this length may take from its completed upload until it is ready, in milliseconds. */
+export const readyWithinMs = (lengthSeconds: number): number =>
+  bounds.readyLengths * Math.max(bounds.shortestMs, 1_000 * lengthSeconds);
+
 export const objectives = {
   api_available: {
     ...{ atLeast: 0.999, slo: 'api' },

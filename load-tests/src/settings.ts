@@ -12,6 +12,8 @@ export interface Settings {
   scale: number;
   /** Ready videos to use; empty: some are uploaded, and deleted in the end. */
   videoIds: readonly string[];
+  /** Length of the file that is uploaded: for so many times that a video is waited for. */
+  sourceSeconds: number;
   viewing: {
     watchMs: number;
     tokenSeconds: number;
@@ -64,6 +66,8 @@ export function readSettings(environment: Environment, needs: readonly Need[]): 
     if (url !== '' && !/^https?:\/\/[^/]/.test(url)) problems.push(`${name} is no http or https address`);
     return url.replace(/\/+$/, '');
   };
+  // Before it is ready nobody but who runs the test knows how long a film is.
+  if (optional('SOURCE') !== null) required('SOURCE_SECONDS');
   const profile = optional('PROFILE') ?? 'smoke';
   if (profile !== 'smoke' && profile !== 'full') problems.push('PROFILE is neither smoke nor full');
   const usual = smallest[profile === 'full' ? 'full' : 'smoke'];
@@ -75,6 +79,7 @@ export function readSettings(environment: Environment, needs: readonly Need[]): 
     profile: profile === 'full' ? 'full' : 'smoke',
     scale: number('SCALE', { unset: 1, least: 0.01 }),
     videoIds: (optional('VIDEO_IDS') ?? '').split(',').filter((id) => id !== ''),
+    sourceSeconds: number('SOURCE_SECONDS', { unset: 60, least: 1 }),
     viewing: {
       watchMs: 1_000 * number('WATCH_SECONDS', { unset: usual.watch, least: 1 }),
       tokenSeconds: number('TOKEN_SECONDS', { unset: 300, least: 60 }),

@@ -26,6 +26,7 @@ type Load =
       duration: string;
       preAllocatedVUs: number;
       maxVUs: number;
+      gracefulStop?: string;
     }
   | {
       executor: 'ramping-arrival-rate';
@@ -46,8 +47,8 @@ interface Test {
   /** Whether its scenarios upload the file; else only the set-up does. */
   uploads: boolean;
   objectives: readonly ObjectiveName[];
-  /** Which scenarios run, and how: in full by how much that is scaled. */
-  loads: Readonly<Record<Profile, (scale: number) => Partial<Record<ScenarioName, Load>>>>;
+  /** Which scenarios run, and how: in full by how much that is scaled. An upload may take `readyMs` to be ready. */
+  loads: Readonly<Record<Profile, (scale: number, readyMs: number) => Partial<Record<ScenarioName, Load>>>>;
 }
 
 export const scenarios = { customerCall, upload, viewer, hold, storm } satisfies Record<string, Scenario>;
@@ -58,6 +59,11 @@ const playback: readonly ObjectiveName[] = ['playback_available', 'playback_acce
 
 /** At least one. */
 const times = (scale: number, count: number): number => Math.max(1, Math.round(scale * count));
+
+const minuteMs = 60_000;
+/** For what an upload does beside waiting until its video is ready. */
+const sendingMs = 5 * minuteMs;
+const seconds = (ms: number): string => `${Math.ceil(ms / 1_000)}s`;
 
 /** Each is an entry file of the same name. */
 export const tests = {
@@ -85,14 +91,22 @@ export const tests = {
     ...{ needs: [], wants: { videos: 0, held: false }, uploads: true },
     objectives: [...api, 'ready_in_time'],
     loads: {
-      smoke: () => ({
-        upload: { executor: 'shared-iterations', vus: 1, iterations: 2, maxDuration: '10m' },
+      smoke: (_, readyMs) => ({
+        upload: {
+          executor: 'shared-iterations',
+          ...{ vus: 1, iterations: 2, maxDuration: seconds(2 * readyMs + sendingMs) },
+        },
       }),
-      full: (scale) => ({
+      full: (scale, readyMs) => ({
         upload: {
           executor: 'constant-arrival-rate',
           ...{ rate: times(scale, 6), timeUnit: '1m', duration: '30m' },
-          ...{ preAllocatedVUs: times(scale, 10), maxVUs: times(scale, 60) },
+          // As many as may be on their way at once; the last ones are waited for, since one that is cut off counts nowhere.
+          ...{
+            preAllocatedVUs: times(scale, 10),
+            maxVUs: times(scale, (6 * (readyMs + sendingMs)) / minuteMs),
+          },
+          gracefulStop: seconds(readyMs + sendingMs),
         },
       }),
     },

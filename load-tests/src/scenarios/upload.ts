@@ -1,5 +1,5 @@
-import { type Api, createApi, type Video } from '../api.ts';
-import { bounds } from '../objectives.ts';
+import { createApi, type Video } from '../api.ts';
+import { readyWithinMs } from '../objectives.ts';
 import { type Scenario } from '../scenario.ts';
 import { type World } from '../world.ts';
 
@@ -37,34 +37,29 @@ export async function uploadVideo(world: World, source: ArrayBuffer | null): Pro
 }
 
 /**
- * Waits from the completed upload on, and measures against the promise.
+ * Waits from the completed upload on, and measures against the promise. The service knows a video's length when it is
+ * ready, so that one is judged then; until then it has the time that the settings' length gives it.
  * @throws Error when the video failed or was not ready in time
  */
 export async function untilReady(world: World, videoId: string): Promise<void> {
-  const { clock, meter } = world;
+  const { clock, meter, settings } = world;
   const completedAt = clock.now();
-  const video = await settled(world, createApi(world), { videoId, completedAt });
+  const video = await settled(world, videoId, completedAt + readyWithinMs(settings.sourceSeconds));
   const tookMs = clock.now() - completedAt;
-  const inTime = video.status === 'ready' && tookMs <= boundOf(video);
+  const bound = readyWithinMs(video.durationSeconds ?? settings.sourceSeconds);
+  const inTime = video.status === 'ready' && tookMs <= bound;
   meter.event('ready_in_time', inTime);
   meter.took('ready', tookMs);
   if (!inTime) throw new Error(`a video was ${video.status} after ${Math.round(tookMs / 1_000)} s`);
 }
 
-/** As soon as it is known that it is ready, failed, or late. */
-async function settled(
-  { clock }: World,
-  api: Api,
-  { videoId, completedAt }: { videoId: string; completedAt: number },
-): Promise<Video> {
+/** As soon as it is known that it is ready, failed, or late. @param until by the clock */
+async function settled(world: World, videoId: string, until: number): Promise<Video> {
+  const api = createApi(world);
   for (;;) {
     const video = await api.getVideo(videoId);
     const isOver = video.status !== 'processing' && video.status !== 'uploading';
-    if (isOver || clock.now() - completedAt > boundOf(video)) return video;
-    await clock.sleep(pollMs);
+    if (isOver || world.clock.now() > until) return video;
+    await world.clock.sleep(pollMs);
   }
 }
-
-/** How long a video may take, in milliseconds. */
-const boundOf = ({ durationSeconds }: Video): number =>
-  bounds.readyLengths * Math.max(bounds.shortestMs, 1_000 * (durationSeconds ?? 0));
