@@ -10,7 +10,7 @@ import { type ReconcileLoop } from './loop.ts';
 
 /**
  * Keeps limits true: begins usage periods, tells the CDN what plan changes and rollovers mean, within a minute,
- * and corrects sums that drifted from the record, which is reported.
+ * and corrects reservations and sums that drifted from the record, which is reported.
  */
 export function limitsLoops({
   store,
@@ -23,7 +23,7 @@ export function limitsLoops({
 }): ReconcileLoop[] {
   const drifted = metrics.counter(
     'millrace_usage_drift_total',
-    'Sums of usage that were not what the record says, by kind. Each is a fault.',
+    'Reservations and sums of usage that were not what the record says, by kind. Each is a fault.',
     ['kind'],
   );
   for (const kind of ['stored', 'upload']) drifted.inc({ kind }, 0);

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { silentLogger } from '@millrace/platform';
+import {
+  createTestDatabase,
+  race,
+  seedAccount,
+  type SeededAccount,
+  seedProcessingVideo,
+  type TestDatabase,
+} from '@millrace/testing';
+import { createDatabase, type Database, lockUsage, moveVideo } from './index.ts';
+import { correctUsageDrift } from './usage-drift.ts';
+import { reserveEncode } from './usage.ts';
+
+let testDatabase: TestDatabase;
+let db: Database;
+let account: SeededAccount;
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
+});
+afterAll(async () => {
+  await db.close();
+  await testDatabase.drop();
+});
+beforeEach(async () => {
+  account = await seedAccount(db);
+});
+
+/** A video whose encode was planned: its job has a manifest, and it holds what that measured. */
+async function planned(durationMs: number): Promise<string> {
+  const videoId = await seedProcessingVideo(db, account);
+  await db.query(
+    `insert into encode_jobs (id, video_id, account_id, state, trace, manifest, created_at)
+     values ('job_' || $1, $1, $2, 'running', '{}', $3, now())`,
+    [videoId, account.accountId, { durationSeconds: durationMs / 1_000 }],
+  );
+  await db.query(`update videos set current_job_id = 'job_' || id where id = $1`, [videoId]);
+  await db.transaction(async (tx) => {
+    await reserveEncode(tx, await lockUsage(tx, account.accountId), { videoId, durationMs });
+  });
+  return videoId;
+}
+/** One that plays; what does is a part of a frame longer than what was planned. */
+async function ready(durationMs: number): Promise<string> {
+  const videoId = await planned(durationMs);
+  await db.transaction((tx) =>
+    moveVideo(tx, videoId, { type: 'encoding_finished' }, { changes: { durationMs: durationMs + 20 } }),
+  );
+  return videoId;
+}
+const correct = async (): Promise<unknown[]> => correctUsageDrift(db);
+async function used(): Promise<unknown> {
+  const { rows } = await db.query<{ stored: number; upload: number }>(
+    'select stored_ms as stored, upload_ms as upload from usage where account_id = $1',
+    [account.accountId],
+  );
+  return rows[0];
+}
+
+describe('what videos hold of limits', () => {
+  it('is left alone where it is what was measured', async () => {
+    await planned(1_001);
+    await ready(2_033);
+    await seedProcessingVideo(db, account);
+    expect(await correct()).toEqual([]);
+    expect(await used()).toEqual({ stored: 3_034, upload: 3_034 });
+  });
+
+  it('is held again by those that stopped holding it, in their sums too [LIM-106]', async () => {
+    const [lost, released, kept] = [await ready(1_000), await planned(2_000), await ready(4_000)];
+    await db.query(`delete from usage_reservations where video_id = $1`, [lost]);
+    await db.query(`update usage_reservations set released_at = now() where video_id = $1`, [released]);
+    await db.query(`update usage set stored_ms = 4000, upload_ms = 4000 where account_id = $1`, [
+      account.accountId,
+    ]);
+    const { accountId } = account;
+    const found = await correct();
+    const each = [lost, released].flatMap((videoId, at) =>
+      ['stored', 'upload'].map((kind) => ({ accountId, videoId, kind, wasMs: 0, isMs: 1_000 * (at + 1) })),
+    );
+    expect(found).toHaveLength(6);
+    expect(found).toEqual(
+      expect.arrayContaining([
+        ...each,
+        { accountId, kind: 'stored', wasMs: 4_000, isMs: 7_000 },
+        { accountId, kind: 'upload', wasMs: 4_000, isMs: 7_000 },
+      ]),
+    );
+    expect(await correct()).toEqual([]);
+    for (const videoId of [lost, released, kept])
+      await db.transaction((tx) => moveVideo(tx, videoId, { type: 'customer_delete' }));
+    expect(await used()).toEqual({ stored: 0, upload: 7_000 });
+  });
+
+  it('becomes what was measured, of one that waits, plays or is held', async () => {
+    const videoIds = [await planned(1_000), await ready(2_000), await ready(3_000)];
+    await db.transaction((tx) =>
+      moveVideo(tx, videoIds[2] ?? '', { type: 'hold_placed', legal: false, reason: null }),
+    );
+    await db.query(`update usage_reservations set amount_ms = amount_ms + 500 where account_id = $1`, [
+      account.accountId,
+    ]);
+    await db.query(
+      `update usage set stored_ms = stored_ms + 1500, upload_ms = upload_ms + 1500
+      where account_id = $1`,
+      [account.accountId],
+    );
+    expect(await correct()).toHaveLength(8);
+    expect(await used()).toEqual({ stored: 6_000, upload: 6_000 });
+    expect(await correct()).toEqual([]);
+  });
+
+  it('of an upload is charged to no other period', async () => {
+    const videoId = await ready(1_000);
+    await db.query(`update encode_jobs set created_at = now() - interval '2 months' where video_id = $1`, [
+      videoId,
+    ]);
+    await db.query(`delete from usage_reservations where video_id = $1 and kind = 'upload'`, [videoId]);
+    await db.query('update usage set upload_ms = 0 where account_id = $1', [account.accountId]);
+    expect(await correct()).toEqual([]);
+    expect(await used()).toEqual({ stored: 1_000, upload: 0 });
+  });
+
+  it('is right whoever deletes meanwhile, and however many correct it', async () => {
+    const videoIds = await Promise.all(Array.from({ length: 8 }, () => ready(1_000)));
+    await db.query(`delete from usage_reservations where account_id = $1 and kind = 'stored'`, [
+      account.accountId,
+    ]);
+    await db.query('update usage set stored_ms = 0 where account_id = $1', [account.accountId]);
+    const gone = videoIds.slice(0, 4);
+    await race([
+      correct,
+      correct,
+      ...gone.map(
+        (videoId) => () => db.transaction((tx) => moveVideo(tx, videoId, { type: 'customer_delete' })),
+      ),
+    ]);
+    await correct();
+    expect(await used()).toEqual({ stored: 4_000, upload: 8_000 });
+    expect(await correct()).toEqual([]);
+  });
+});
