@@ -17,12 +17,15 @@ export interface FinishedPoster {
   report: Report;
 }
 
-/** CDN processes may go by an older state for a minute, and a download from what it names takes its time. */
-const replacedFor = `interval '10 minutes'`;
+/**
+ * As long as backups are kept (docs/retention.md): a record that came back from one plays by the index that it knows.
+ * Both are small, and each that is replaced took a job.
+ */
+const replacedFor = `interval '35 days'`;
 
 /**
  * Ends the task of a poster, and with it the job: the video plays by the new delivery index, its version rises and
- * the CDN hears of it. What the index replaces goes ten minutes later.
+ * the CDN hears of it. What the index replaces goes 35 days later, or with the video.
  */
 export const finishPoster = (
   db: Database,

@@ -205,7 +205,7 @@ describe('another moment for the poster', () => {
     expect(await abandonAttempt(db, attemptOf(task))).toBeNull();
   });
 
-  it('leaves what it replaces to the sweep, ten minutes later, and its lost attempts at once', async () => {
+  it('leaves what it replaces to the sweep when no backup names it any more, and its lost attempts at once', async () => {
     const { videoId, replaced } = await playing();
     await wish(videoId, 7);
     const lost = await mustClaim();
@@ -219,12 +219,15 @@ describe('another moment for the poster', () => {
     expect(await doomed()).toEqual([lostPrefix]);
     const later = await column(
       `select prefix as it from object_prefixes where delete_after between
-         clock_timestamp() + interval '9 minutes' and clock_timestamp() + interval '10 minutes' order by prefix`,
+         clock_timestamp() + interval '34 days' and clock_timestamp() + interval '35 days' order by prefix`,
     );
     expect(later).toEqual(replaced);
     expect(await column('select kind as it from object_prefixes where delete_after is null')).toEqual(
       expect.arrayContaining(['source', 'attempt']),
     );
+    // Nobody wants them without the video.
+    await remove(videoId);
+    expect(await doomed()).toEqual(await column('select prefix as it from object_prefixes order by 1'));
   });
 
   it('counts when it is chosen again: what has not begun takes it, with all its tries [VID-213]', async () => {
@@ -355,12 +358,12 @@ describe('while a poster is made', () => {
     const holds = createHoldCommands(db);
     const hold = { videoId, source: 'admin', reference: 'admin' } as const;
     const going = async (): Promise<string[]> => {
-      await db.query(`update object_prefixes set delete_after = delete_after - interval '11 min'`);
+      await db.query(`update object_prefixes set delete_after = delete_after - interval '36 days'`);
       return (await doomedPrefixes(db, 100)).map(({ prefix }) => prefix).sort();
     };
     await wish(videoId, 7);
     expect(await finish(await mustClaim(), replaced)).toBe('done');
-    // Within the ten minutes.
+    // Before they go.
     await holds.place({ ...hold, reason: null, legal: true }, 'admin');
     expect(await going()).toEqual([]);
     await holds.lift(hold, 'admin');

@@ -206,8 +206,8 @@ async function cancelEncoding(tx: Transaction, videoId: string): Promise<void> {
 }
 
 /**
- * Marks a video's objects for the sweep. Objects under a legal hold stay until it is lifted, which calls this
- * again (contract HLD-009).
+ * Marks a video's objects for the sweep, also replaced posters, which would go later. Objects under a legal hold stay
+ * until it is lifted, which calls this again (contract HLD-009).
  */
 export async function doomObjects(
   tx: Transaction,
@@ -216,7 +216,8 @@ export async function doomObjects(
 ): Promise<void> {
   await tx.query(
     `update object_prefixes set delete_after = clock_timestamp()
-     where video_id = $1 and delete_after is null and ($2 = 'all' or kind = 'attempt')
+     where video_id = $1 and (delete_after is null or (kind = 'attempt' and delete_after > clock_timestamp()))
+       and ($2 = 'all' or kind = 'attempt')
        and not ${underLegalHold('$1')}`,
     [videoId, which],
     'video-doom-objects',
