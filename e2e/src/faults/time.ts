@@ -11,6 +11,6 @@ export function startTime(limitMs: number, signal: AbortSignal): Time {
   const deadline = performance.now() + limitMs;
   return {
     signal: AbortSignal.any([signal, AbortSignal.timeout(limitMs)]),
-    leftMs: () => Math.max(0, deadline - performance.now()),
+    leftMs: () => Math.max(0, Math.round(deadline - performance.now())),
   };
 }
