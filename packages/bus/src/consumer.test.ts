@@ -96,6 +96,30 @@ describe('consume', () => {
     expect(bus.read('orders.dead')).toEqual([]);
   });
 
+  it('buries a message that its handler can never handle, and goes on', async () => {
+    const metrics = createMetrics({ service: 'test' });
+    const ids = ['hopeless', 'good'];
+    await bus.publish(ids.map((id) => ({ topic: 'orders', key: 'k', value: { v: 1, id } })));
+    const handled: string[] = [];
+    await consumeOrders({
+      metrics,
+      handle: ({ id }) => {
+        if (id === 'hopeless') return Promise.reject(new RangeError('too much'));
+        handled.push(id);
+        return Promise.resolve();
+      },
+      isHopeless: (error) => error instanceof RangeError,
+    });
+    await waitFor(committed);
+    expect(handled).toEqual(['good']);
+    expect(bus.read('orders.dead').map(({ headers }) => headers['millrace-dead-reason'])).toEqual([
+      'RangeError: too much',
+    ]);
+    const text = await metrics.render();
+    expect(text).toMatch(/millrace_bus_consumed_total\{.*outcome="dead".*\} 1/);
+    expect(text).toMatch(/millrace_bus_consumed_total\{.*outcome="failed".*\} 0/);
+  });
+
   it('delivers a message again when its handler or the dead topic fails', async () => {
     const metrics = createMetrics({ service: 'test' });
     await bus.publish([

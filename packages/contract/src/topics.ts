@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { branding } from './resources.ts';
+import { looseText } from './text.ts';
 
 /**
  * Envelopes on the bus. Consumers ignore unknown fields (plain `z.object`), producers change payloads only
@@ -7,17 +8,21 @@ import { branding } from './resources.ts';
  */
 
 const version = z.number().int().nonnegative();
+/** An id or a hash: whatever it says, the record can hold it. */
+const name = looseText({ max: 100 });
+/** No segment lasts longer. */
+const dayMs = 86_400_000;
 
 /** A permit to claim work; the record decides what is claimed (key: task id). */
-export const encodeTaskMessage = z.object({ v: z.literal(1), taskId: z.string(), kind: z.string() });
+export const encodeTaskMessage = z.object({ v: z.literal(1), taskId: name, kind: name });
 
 /** Something happened to a video that customers hear about (key: video id). The body is in `events`. */
 export const videoEventMessage = z.object({
   v: z.literal(1),
-  eventId: z.string(),
-  type: z.string(),
-  projectId: z.string(),
-  videoId: z.string(),
+  eventId: name,
+  type: name,
+  projectId: name,
+  videoId: name,
 });
 
 /** Captions of a video in one language, as a WebVTT file of ours. */
@@ -76,16 +81,18 @@ export const playbackStateMessage = z.discriminatedUnion('kind', [
 /** Watched time since the last batch; (bootId, sequence) makes it idempotent (key: account id). */
 export const playbackUsageMessage = z.object({
   v: z.literal(1),
-  bootId: z.string(),
+  bootId: name,
   sequence: z.number().int().nonnegative(),
-  accountId: z.string(),
+  accountId: name,
   views: z.array(
     z.object({
-      tokenHash: z.string(),
-      ipHash: z.string(),
-      videoId: z.string(),
+      tokenHash: name,
+      ipHash: name,
+      videoId: name,
       /** Segment duration in milliseconds, by segment index counted now. */
-      segments: z.array(z.object({ index: z.number().int().nonnegative(), ms: z.number().nonnegative() })),
+      segments: z.array(
+        z.object({ index: z.number().int().nonnegative(), ms: z.number().nonnegative().max(dayMs) }),
+      ),
       at: z.iso.datetime(),
     }),
   ),
@@ -97,7 +104,7 @@ export const playbackUsageMessage = z.object({
  */
 export const playbackConfirmationMessage = z.object({
   v: z.literal(1),
-  bootId: z.string().max(64),
+  bootId: looseText({ max: 64 }),
   /** 1970 while it has read no heartbeat. */
   confirmedUpTo: z.iso.datetime(),
   /** The process serves nobody any longer. */

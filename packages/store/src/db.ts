@@ -115,6 +115,10 @@ export const isUniqueViolation = (error: unknown, constraint?: string): boolean 
   error.code === '23505' &&
   (constraint === undefined || error.constraint === constraint);
 
+/** True when the record cannot hold a value that it was given (SQLSTATE class 22): trying again does not help. */
+export const isDataException = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.code?.startsWith('22') === true;
+
 const getTypeParser = ((oid: number, format?: 'text' | 'binary') =>
   oid === int8 && format !== 'binary'
     ? parseInt8

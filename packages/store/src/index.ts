@@ -3,6 +3,7 @@ export {
   type Database,
   type DatabaseOptions,
   DatabaseUnavailableError,
+  isDataException,
   isUniqueViolation,
   type Queryable,
   type Transaction,

@@ -11,7 +11,14 @@ import {
   type Service,
   superviseLoops,
 } from '@millrace/platform';
-import { type Database, fanOutEvent, finishAttempts, listen, type Listener } from '@millrace/store';
+import {
+  type Database,
+  fanOutEvent,
+  finishAttempts,
+  isDataException,
+  listen,
+  type Listener,
+} from '@millrace/store';
 import { type WebhooksConfig } from './config.ts';
 import { backlogLoop } from './delivery/backlog.ts';
 import { Deliverer } from './delivery/deliverer.ts';
@@ -79,7 +86,8 @@ export function createWebhooks(deps: WebhooksDeps): Service {
   );
   const member = createMember('consume-events', () =>
     consume(bus, {
-      ...{ group, topic: topics.videoEvents, logger, metrics, concurrency: fanOutConcurrency },
+      ...{ group, topic: topics.videoEvents, logger, metrics },
+      ...{ concurrency: fanOutConcurrency, isHopeless: isDataException },
       handle: async ({ eventId }) => {
         await store.transaction((tx) => fanOutEvent(tx, eventId));
       },

@@ -1,7 +1,7 @@
 import { type Bus, consume, type Subscription } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { type Logger, type Metrics } from '@millrace/platform';
-import { confirmPlaybackState, type Database } from '@millrace/store';
+import { confirmPlaybackState, type Database, isDataException } from '@millrace/store';
 
 /** Takes what CDN processes confirm into the record, on every replica. */
 export function consumeConfirmations(deps: {
@@ -12,7 +12,7 @@ export function consumeConfirmations(deps: {
 }): Promise<Subscription> {
   return consume(deps.bus, {
     ...{ group: 'confirmations', topic: topics.playbackConfirmations },
-    ...{ logger: deps.logger, metrics: deps.metrics },
+    ...{ logger: deps.logger, metrics: deps.metrics, isHopeless: isDataException },
     // The next one says all that it said: nobody has to look at it later.
     onDead: () => undefined,
     handle: ({ bootId, confirmedUpTo, ended }) =>

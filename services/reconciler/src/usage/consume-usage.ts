@@ -1,7 +1,7 @@
 import { type Bus, consume, type Subscription } from '@millrace/bus';
 import { topics } from '@millrace/contract';
 import { type Logger, type Metrics } from '@millrace/platform';
-import { countWatchedTime, type Database } from '@millrace/store';
+import { countWatchedTime, type Database, isDataException } from '@millrace/store';
 
 const group = 'usage';
 
@@ -22,7 +22,7 @@ export function consumeUsage({
 }): Promise<Subscription> {
   const counted = metrics.counter('millrace_watched_seconds_total', 'Watched time that was counted.');
   return consume(bus, {
-    ...{ group, topic: topics.playbackUsage, logger, metrics },
+    ...{ group, topic: topics.playbackUsage, logger, metrics, isHopeless: isDataException },
     handle: async ({ accountId, views }) => {
       const watched = await store.transaction((tx) => countWatchedTime(tx, { accountId, views }));
       if (watched === null) {
