@@ -1,6 +1,7 @@
 import { type TaskClass } from '@millrace/domain';
 import { type Database, type Queryable } from './db.ts';
-import { lockClaims, permit, type TaskKind } from './encode-permits.ts';
+import { lockClaims, permit, posterPriority, type TaskKind } from './encode-permits.ts';
+import { shareHalfLifeSeconds } from './encode-shares.ts';
 import { wantedTask } from './encode-wanted.ts';
 import { type Attempt } from './object-prefixes.ts';
 import { addToOutbox } from './outbox.ts';
@@ -28,8 +29,6 @@ export interface ClaimedTask {
 
 export const attemptOf = (task: ClaimedTask): Attempt => ({ taskId: task.id, fence: task.fence });
 
-/** An account's recent work counts half after this long. */
-const shareHalfLifeSeconds = 600;
 /** One that queued more jobs than it may run at once is served a quarter as often as one that did not. */
 const bulkWeight = 4;
 
@@ -37,9 +36,11 @@ const bulkWeight = 4;
  * The heads of all accounts' queues, best first: by priority, then the account's share of running and recent
  * work, then the job's age; within an account depth first, so that begun jobs end before more begin. An
  * account at its plan's jobs at once offers only tasks of jobs that run already. An account that was given a task
- * since another's only video was queued goes after that one (ADR 17). Each account costs a few index look-ups,
- * however long its queue; the heads are tried one by one, since a join would read the whole queue. Measured with
- * 10,000 queued rows, round trips included: 1 ms when they are one account's, 3 ms when they are 50 accounts'.
+ * since another's only video was queued goes after that one (ADR 17). An account's posters are a queue of their own, of
+ * which one is made at a time: before its encodes, but among accounts they go where an import would. Each account costs
+ * a few index look-ups, however long its queues; the heads are tried one by one, since a join would read the whole
+ * queue. Measured with 10,000 queued rows, round trips included: 1 ms when they are one account's, 3 ms when they are
+ * 50 accounts'.
  */
 const claimStatement = `
 with recursive queued (account_id) as (
@@ -50,47 +51,62 @@ with recursive queued (account_id) as (
           order by t.account_id limit 1)
   from queued q where q.account_id is not null
 ), heads as (
-  select head.id, head.priority, head.job_id, open.jobs as open_jobs, s.at as served_at,
+  select head.id, greatest(head.priority, 0) as priority, head.job_id, head.is_poster,
+    open.jobs as open_jobs, s.at as served_at,
     (select j.created_at from encode_jobs j where j.id = head.job_id) as job_at,
-    (running.cost + coalesce(s.recent * 0.5 ^ least(extract(epoch from clock_timestamp() - s.at) / $4, 60), 0))
+    (running.cost + coalesce(s.recent * 0.5 ^ least(extract(epoch from statement_timestamp() - s.at) / $4, 60), 0))
       * case when open.jobs > p.encode_jobs then $5 else 1 end as share
   from queued q
   join accounts a on a.id = q.account_id
   join plans p on p.id = ${limitingPlanId}
   left join encode_shares s on s.account_id = q.account_id
   cross join lateral (
-    select coalesce(sum(r.cost), 0)::float8 as cost, coalesce(array_agg(distinct r.job_id), '{}') as jobs
+    select coalesce(sum(r.cost), 0)::float8 as cost,
+      coalesce(array_agg(distinct r.job_id) filter (where r.kind <> 'poster'), '{}') as jobs,
+      coalesce(bool_or(r.kind = 'poster'), false) as has_poster
     from encode_tasks r where r.status = 'processing' and r.account_id = q.account_id
   ) running
   cross join lateral (
     select count(*) as jobs from (
-      select from encode_jobs j where j.state = 'running' and j.account_id = q.account_id limit p.encode_jobs + 1
+      select from encode_jobs j
+      where j.state = 'running' and not j.is_poster and j.account_id = q.account_id limit p.encode_jobs + 1
     ) few
   ) open
   cross join lateral (
-    (select t.id, t.priority, t.job_id, t.index from encode_tasks t
+    (select t.id, t.priority, t.job_id, false as is_poster from encode_tasks t
      where cardinality(running.jobs) < p.encode_jobs
        and t.status = 'queued' and t.class = $1 and t.account_id = q.account_id
-       and t.run_after <= clock_timestamp()
+       and t.priority > ${posterPriority} and t.run_after <= clock_timestamp()
      order by t.priority desc, t.job_id, t.index limit 1)
     union all
-    (select t.id, t.priority, t.job_id, t.index from encode_tasks t
+    (select t.id, t.priority, t.job_id, false from encode_tasks t
      where cardinality(running.jobs) >= p.encode_jobs
        and t.job_id = any(running.jobs) and t.status = 'queued' and t.class = $1
        and t.run_after <= clock_timestamp()
      order by t.priority desc, t.job_id, t.index limit 1)
+    union all
+    (select t.id, t.priority, t.job_id, true from encode_tasks t
+     where not running.has_poster
+       and not exists (
+         select from encode_tasks r where r.kind = 'poster' and r.status = 'cancelled'
+           and r.account_id = q.account_id and r.lease_until > clock_timestamp())
+       and t.status = 'queued' and t.class = $1 and t.account_id = q.account_id
+       and t.priority = ${posterPriority} and t.run_after <= clock_timestamp()
+     order by t.job_id limit 1)
   ) head
   where not exists (
     select from encode_pauses e
     where e.scope = 'all' or (e.scope = 'class' and e.subject = $1)
       or (e.scope = 'account' and e.subject = q.account_id))
 ), ranked as (
-  select h.*,
-    h.open_jobs > 1 and h.served_at > min(h.job_at) filter (where h.open_jobs = 1) over () as after_singles
+  select h.*, (h.open_jobs > 1 or h.is_poster)
+    and h.served_at > min(h.job_at) filter (where h.open_jobs = 1 and not h.is_poster) over () as after_singles
   from heads h
 ), chosen as (
   select t.id
-  from (select id from ranked order by priority desc, after_singles is true, share, job_id) h
+  from (
+    select id from ranked order by priority desc, after_singles is true, share, is_poster desc, job_id
+  ) h
   cross join lateral (
     select t.id from encode_tasks t where t.id = h.id and t.status = 'queued' for no key update skip locked
   ) t limit 1

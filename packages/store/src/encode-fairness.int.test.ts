@@ -1,87 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
-import {
-  createTestDatabase,
-  raceRounds,
-  seedAccount,
-  type SeededAccount,
-  seedProcessingVideo,
-  type TestDatabase,
-} from '@millrace/testing';
-import {
-  type ClaimedTask,
-  claimTask,
-  createDatabase,
-  createEncodeJob,
-  type Database,
-  finishJob,
-  finishPlan,
-  finishTask,
-} from './index.ts';
+import { describe, expect, it } from '@jest/globals';
+import { raceRounds, seedAccount } from '@millrace/testing';
+import { type ClaimedTask } from './index.ts';
+import { claim, db, end, queueImport, queueVideo, useEncodeQueue } from './testing/encode-queue.ts';
+import { explainClaim } from './testing/explain-claim.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
-
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger, max: 16 });
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
-beforeEach(async () => {
-  await db.query(
-    `truncate task_outputs, encode_tasks, encode_jobs, encode_shares, object_prefixes, outbox, events,
-       usage, usage_reservations, videos, projects, accounts cascade`,
-  );
-});
-
-const claim = (taskClass: 'standard' | 'large' = 'standard', store = db): Promise<ClaimedTask | null> =>
-  claimTask(store, { worker: 'w', class: taskClass, leaseMs: 60_000 });
-
-async function queueVideo(account: SeededAccount): Promise<string> {
-  const videoId = await seedProcessingVideo(db, account);
-  await db.transaction((tx) => createEncodeJob(tx, { videoId, accountId: account.accountId }));
-  return videoId;
-}
-
-/** An import, as `queueVideo` would write it one by one: its ids are older than those of any other job. */
-async function queueVideos({ accountId, projectId }: SeededAccount, count: number): Promise<void> {
-  await db.query(
-    `with numbers as (
-       select $1 || '_' || lpad(n::text, 6, '0') as n from generate_series(1, $3::int) as n
-     ), made as (
-       insert into videos (id, project_id, account_id, title, status, size_bytes, source_key, current_job_id, created_at, updated_at)
-       select 'vid_' || n, $2, $1, 'Import', 'processing', 1000, 'k', 'job_' || n, now(), now() from numbers
-     ), jobs as (
-       insert into encode_jobs (id, video_id, account_id, created_at)
-       select 'job_' || n, 'vid_' || n, $1, clock_timestamp() from numbers
-     )
-     insert into encode_tasks (id, job_id, video_id, account_id, kind, run_after, created_at)
-     select 'tsk_' || n, 'job_' || n, 'vid_' || n, $1, 'plan', clock_timestamp(), now() from numbers`,
-    [accountId, projectId, count],
-  );
-}
-
-/** Ends a claimed task as an encoder does. @param videoCost CPU seconds of the video task that a plan makes */
-async function end(task: ClaimedTask, videoCost: number): Promise<void> {
-  const prefix = `p/${task.id}/${task.fence}/`;
-  const durationMs = 1_000;
-  if (task.kind === 'plan') {
-    const tasks = (['video', 'audio', 'images'] as const).map((kind) => ({
-      ...{ kind, index: 0 },
-      cost: kind === 'video' ? videoCost : 2,
-    }));
-    const plan = { manifest: { v: 1 }, plannerVersion: 1, durationMs, tasks, report: {} };
-    expect(await finishPlan(db, task, plan)).toBe('done');
-  } else if (task.kind === 'assemble') {
-    const encode = { prefix, indexKey: `${prefix}index.json`, qualities: ['360p'] as const, durationMs };
-    expect(await finishJob(db, task, { ...encode, report: {} })).toBe('done');
-  } else {
-    expect(await finishTask(db, task, { prefix, output: {}, report: {} })).toBe('done');
-  }
-}
+useEncodeQueue();
 
 describe('an import of 200 videos', () => {
   interface Machines {
@@ -101,7 +24,7 @@ describe('an import of 200 videos', () => {
       await seedAccount(db, { planId: plans[0] }),
       await seedAccount(db, { planId: plans[1] }),
     ];
-    await queueVideos(importer, 200);
+    await queueImport(importer, 200);
     await db.query('insert into encode_shares (account_id, recent, at) values ($1, $2, now())', [
       other.accountId,
       spent,
@@ -128,7 +51,7 @@ describe('an import of 200 videos', () => {
     };
     await fill();
     for (let ended = 0; ended < ahead; ended++) await step();
-    const videoId = await queueVideo(other);
+    const { videoId } = await queueVideo(other);
     const isReady = async (): Promise<boolean> =>
       (await db.query(`select from videos where id = $1 and status = 'ready'`, [videoId])).rowCount > 0;
     while (!(await isReady())) await step();
@@ -152,7 +75,7 @@ describe('an import of 200 videos', () => {
 
   it('goes on between the single videos of an account that brings one after the other', async () => {
     const [importer, other] = [await seedAccount(db), await seedAccount(db)];
-    await queueVideos(importer, 200);
+    await queueImport(importer, 200);
     let turns = 0;
     for (let round = 0; round < 12; round++) {
       await queueVideo(other);
@@ -173,7 +96,7 @@ describe('an import of 200 videos', () => {
 describe('jobs at once', () => {
   it('are never more than the plan allows, however many encoders of both classes claim [LIM-112]', async () => {
     const account = await seedAccount(db, { planId: 'free' });
-    await queueVideos(account, 6);
+    await queueImport(account, 6);
     for (let round = 0; round < raceRounds; round++) {
       // Which jobs have come down to the encoders with more memory differs from round to round.
       await db.query(
@@ -191,52 +114,15 @@ describe('jobs at once', () => {
 });
 
 describe('a claim', () => {
-  interface PlanNode {
-    'Node Type': string;
-    'Relation Name'?: string;
-    'Shared Hit Blocks': number;
-    'Shared Read Blocks': number;
-    Plans?: PlanNode[];
-  }
-  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
-
-  /** What the claim's own statement reads, as PostgreSQL executes it. */
-  async function explained(): Promise<{ blocks: number; scanned: string[] }> {
-    let root: PlanNode | undefined;
-    const store: Database = {
-      ...db,
-      transaction: (work) =>
-        db.transaction((tx) =>
-          work({
-            ...tx,
-            query: async (text, values, name) => {
-              if (name !== 'task-claim') return tx.query(text, values, name);
-              const explain = `explain (analyze, buffers, format json) ${text}`;
-              const { rows } = await tx.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(explain, values);
-              root = rows[0]?.['QUERY PLAN'][0].Plan;
-              return { rows: [], rowCount: 0 };
-            },
-          }),
-        ),
-    };
-    await claim('standard', store);
-    if (root === undefined) throw new Error('nothing was claimed');
-    const scans = nodesOf(root).filter((node) => node['Node Type'] === 'Seq Scan');
-    return {
-      blocks: root['Shared Hit Blocks'] + root['Shared Read Blocks'],
-      scanned: scans.map((node) => node['Relation Name'] ?? ''),
-    };
-  }
-
   it.each([
     ['of one account', 1],
     ['of fifty accounts', 50],
   ])('reads as much with 10,000 queued videos %s as with a few', async (_what, accounts) => {
-    for (let i = 0; i < accounts; i++) await queueVideos(await seedAccount(db), 10_000 / accounts);
+    for (let i = 0; i < accounts; i++) await queueImport(await seedAccount(db), 10_000 / accounts);
     await queueVideo(await seedAccount(db));
     await db.query('analyze encode_tasks, encode_jobs, encode_shares, accounts, plans');
     for (let i = 0; i < 20; i++) await claim();
-    const { blocks, scanned } = await explained();
+    const { blocks, scanned } = await explainClaim();
     expect(scanned).not.toContain('encode_tasks');
     expect(scanned).not.toContain('encode_jobs');
     expect(blocks).toBeLessThan(40 * (accounts + 2));

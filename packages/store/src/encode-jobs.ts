@@ -2,7 +2,7 @@ import { type Quality } from '@millrace/contract';
 import { newId } from '@millrace/domain';
 import { type Database, type Queryable, type Transaction } from './db.ts';
 import { eachInTurn } from './each.ts';
-import { permit, type TaskKind } from './encode-permits.ts';
+import { permit, posterPriority, type TaskKind } from './encode-permits.ts';
 import { addToOutbox } from './outbox.ts';
 import { limitingPlanId } from './plans.ts';
 
@@ -36,11 +36,12 @@ export async function createEncodeJob(
 export async function insertJob(
   tx: Transaction,
   { id, videoId, accountId, trace }: JobIdentity,
+  { isPoster = false }: { isPoster?: boolean } = {},
 ): Promise<void> {
   await tx.query(
-    `insert into encode_jobs (id, video_id, account_id, trace, created_at)
-     values ($1, $2, $3, $4, clock_timestamp())`,
-    [id, videoId, accountId, JSON.stringify(trace)],
+    `insert into encode_jobs (id, video_id, account_id, trace, is_poster, created_at)
+     values ($1, $2, $3, $4, $5, clock_timestamp())`,
+    [id, videoId, accountId, JSON.stringify(trace), isPoster],
     'job-create',
   );
 }
@@ -67,8 +68,9 @@ export async function insertTasks(
 ): Promise<void> {
   const rows = tasks.map((task) => ({ ...task, id: newId('tsk') }));
   const { rows: inserted } = await tx.query<{ id: string; kind: TaskKind }>(
-    `insert into encode_tasks (id, job_id, video_id, account_id, kind, index, cost, run_after, created_at)
-     select id, $1, $2, $3, kind, index, cost, clock_timestamp(), clock_timestamp()
+    `insert into encode_tasks (id, job_id, video_id, account_id, kind, index, cost, priority, run_after, created_at)
+     select id, $1, $2, $3, kind, index, cost, case kind when 'poster' then ${posterPriority} else 0 end,
+       clock_timestamp(), clock_timestamp()
      from unnest($4::text[], $5::text[], $6::integer[], $7::real[]) as t (id, kind, index, cost)
      on conflict (job_id, kind, index) do nothing returning id, kind`,
     [

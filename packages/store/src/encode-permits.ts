@@ -5,6 +5,12 @@ import { addToOutbox, type OutboxMessage } from './outbox.ts';
 
 export type TaskKind = 'plan' | 'video' | 'audio' | 'images' | 'assemble' | 'poster';
 
+/**
+ * Below the encodes in an account's queue: either is found without reading the other, however long it is. It says
+ * nothing about who goes first.
+ */
+export const posterPriority = -1;
+
 /** The message that lets an encoder look for work; what it claims is the record's choice. */
 export const permit = (
   task: { id: string; kind: TaskKind },

@@ -3,6 +3,7 @@ import { decideTrouble, type TaskTries, type TaskTrouble } from '@millrace/domai
 import { type Database, type Transaction } from './db.ts';
 import { eachInTurn } from './each.ts';
 import { permit, type TaskKind } from './encode-permits.ts';
+import { chargePoster } from './encode-shares.ts';
 import { wantsTask } from './encode-wanted.ts';
 import { type Attempt } from './object-prefixes.ts';
 import { addToOutbox } from './outbox.ts';
@@ -90,6 +91,7 @@ async function recordTrouble(
     'task-trouble-write',
   );
   if (rowCount === 0) throw new LostMeanwhile();
+  if (task.kind === 'poster') await chargePoster(tx, task.jobId);
   if (decision.kind === 'fail') {
     if (task.kind === 'poster') await doomPosterLosers(tx, task.videoId);
     else {

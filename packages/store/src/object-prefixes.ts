@@ -38,11 +38,17 @@ export async function openAttemptPrefix(db: Queryable, attempt: Attempt): Promis
 }
 
 /**
- * Gives an attempt's objects up. Returns its prefix when the objects may be deleted at once, null when there is
- * none, when a legal hold keeps them, or when the attempt turned out to have won (its finish was recorded though the
- * answer was lost).
+ * Gives the objects up of an attempt that has stopped, and its lease, which one that was cancelled still has. Returns
+ * its prefix when the objects may be deleted at once, null when there is none, when a legal hold keeps them, or when
+ * the attempt turned out to have won (its finish was recorded though the answer was lost).
  */
 export async function abandonAttempt(db: Queryable, attempt: Attempt): Promise<string | null> {
+  await db.query(
+    `update encode_tasks set lease_until = null
+     where id = $1 and fence = $2 and status = 'cancelled' and lease_until is not null`,
+    [attempt.taskId, attempt.fence],
+    'task-stopped',
+  );
   const { rows } = await db.query<{ prefix: string; kept: boolean }>(
     `update object_prefixes p set delete_after = coalesce(p.delete_after, clock_timestamp())
      where p.task_id = $1 and p.fence = $2

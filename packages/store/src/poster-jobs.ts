@@ -3,6 +3,7 @@ import { newId } from '@millrace/domain';
 import { type Queryable, type Transaction } from './db.ts';
 import { insertJob, insertTasks } from './encode-jobs.ts';
 import { permit } from './encode-permits.ts';
+import { chargePoster } from './encode-shares.ts';
 import { addToOutbox } from './outbox.ts';
 
 /** What a video's poster depends on. */
@@ -49,7 +50,7 @@ export async function startPoster(
   if (posterJobId !== null && (await restartQueued(tx, posterJobId))) return posterJobId;
   await cancelPoster(tx, videoId, posterJobId);
   const job = { id: newId('job'), videoId, accountId, trace };
-  await insertJob(tx, job);
+  await insertJob(tx, job, { isPoster: true });
   await insertTasks(tx, job, [{ kind: 'poster', index: 0, cost: 1 }]);
   await tx.query(
     'update videos set poster_job_id = $2 where id = $1',
@@ -84,7 +85,11 @@ async function restartQueued(tx: Transaction, jobId: string): Promise<boolean> {
   return true;
 }
 
-/** The job's lock comes before its task's, as everywhere. */
+/**
+ * The job's lock comes before its task's, as everywhere. The task keeps its lease: until its worker has stopped or the
+ * lease runs out, no other poster of the account is made. Else changing the moment again and again would take slot
+ * after slot.
+ */
 async function cancelPoster(tx: Transaction, videoId: string, jobId: string | null): Promise<void> {
   if (jobId === null) return;
   await tx.query(
@@ -93,12 +98,13 @@ async function cancelPoster(tx: Transaction, videoId: string, jobId: string | nu
     [jobId],
     'poster-cancel-job',
   );
-  await tx.query(
+  const { rowCount } = await tx.query(
     `update encode_tasks set status = 'cancelled', finished_at = clock_timestamp()
      where job_id = $1 and status in ('queued', 'processing')`,
     [jobId],
     'poster-cancel-task',
   );
+  if (rowCount > 0) await chargePoster(tx, jobId);
   await doomPosterLosers(tx, videoId);
 }
 

@@ -3,6 +3,7 @@ import { type ClaimedTask } from './encode-claims.ts';
 import { addToReport, endJob, endTask, insertOutput, isDone, type Report } from './encode-endings.ts';
 import { lockRunningJob } from './encode-jobs.ts';
 import { type FinishOutcome } from './encode-results.ts';
+import { chargePoster } from './encode-shares.ts';
 import { wantsTask } from './encode-wanted.ts';
 import { doomPosterLosers } from './poster-jobs.ts';
 import { lockVideo, patchVideo } from './videos.ts';
@@ -39,6 +40,7 @@ export const finishPoster = (
       return (await isDone(tx, task)) ? 'done' : 'lost';
     }
     const { prefix, indexKey, output } = poster;
+    await chargePoster(tx, task.jobId);
     await insertOutput(tx, task, { prefix, output });
     await addToReport(tx, task.jobId, poster.report);
     await endJob(tx, task.jobId, 'succeeded');

@@ -10,6 +10,7 @@ import {
   type TestDatabase,
 } from '@millrace/testing';
 import {
+  abandonAttempt,
   attemptOf,
   type ClaimedTask,
   claimTask,
@@ -58,11 +59,17 @@ const claim = (): Promise<ClaimedTask | null> =>
 async function make(task: ClaimedTask): Promise<string> {
   const job = await findEncodeJob(db, task.jobId);
   const prefix = await openAttemptPrefix(db, attemptOf(task));
-  if (job === null || prefix === null) return 'lost';
+  if (job === null || prefix === null) return giveUp(task);
   await heartbeatTask(db, attemptOf(task), 60_000);
   const replaced = [(job.indexKey ?? '').replace(/[^/]*$/, '')];
   const indexKey = `${prefix}${job.posterAtSeconds}`;
-  return finishPoster(db, task, { prefix, indexKey, replaced, output: {}, report: {} });
+  const outcome = await finishPoster(db, task, { prefix, indexKey, replaced, output: {}, report: {} });
+  return outcome === 'done' ? outcome : giveUp(task);
+}
+/** As every worker does in the end whose result is not wanted. */
+async function giveUp(task: ClaimedTask): Promise<'lost'> {
+  await abandonAttempt(db, attemptOf(task));
+  return 'lost';
 }
 async function work(): Promise<string> {
   const task = await claim();

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
+import { type TaskClass } from '@millrace/domain';
+import { silentLogger } from '@millrace/platform';
+import {
+  createTestDatabase,
+  type SeededAccount,
+  seedProcessingVideo,
+  type TestDatabase,
+} from '@millrace/testing';
+import {
+  type ClaimedTask,
+  claimTask,
+  createDatabase,
+  createEncodeJob,
+  type Database,
+  finishJob,
+  finishPlan,
+  finishTask,
+} from '../index.ts';
+
+/** The record of the suite that called `useEncodeQueue`, from its first test on. */
+export let db: Database;
+
+/** Gives a suite a record of its own, with nothing to encode at the beginning of each test. */
+export function useEncodeQueue(): void {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    db = createDatabase({ connectionString: database.connectionString, logger: silentLogger, max: 16 });
+  });
+  afterAll(async () => {
+    await db.close();
+    await database.drop();
+  });
+  beforeEach(async () => {
+    await db.query(
+      `truncate task_outputs, encode_tasks, encode_jobs, encode_shares, encode_pauses, object_prefixes, outbox, events,
+         usage, usage_reservations, video_holds, videos, projects, accounts cascade`,
+    );
+  });
+}
+
+export const claim = (taskClass: TaskClass = 'standard', store: Database = db): Promise<ClaimedTask | null> =>
+  claimTask(store, { worker: 'w', class: taskClass, leaseMs: 60_000 });
+
+export async function mustClaim(): Promise<ClaimedTask> {
+  const task = await claim();
+  if (task === null) throw new Error('nothing to claim');
+  return task;
+}
+
+export async function one<Row extends object>(sql: string, values: unknown[] = []): Promise<Row> {
+  const { rows } = await db.query<Row>(sql, values);
+  const row = rows[0];
+  if (row === undefined) throw new Error(`no row: ${sql}`);
+  return row;
+}
+
+/** The column `it` of every row. */
+export const column = async (sql: string, values: unknown[] = []): Promise<unknown[]> =>
+  (await db.query<{ it: unknown }>(sql, values)).rows.map((row) => row.it);
+
+export const expireLease = (task: ClaimedTask): Promise<unknown> =>
+  db.query(`update encode_tasks set lease_until = now() - interval '1 s' where id = $1`, [task.id]);
+
+/** A video whose encode waits for its plan. */
+export async function queueVideo(account: SeededAccount): Promise<{ videoId: string; jobId: string }> {
+  const videoId = await seedProcessingVideo(db, account);
+  const { accountId } = account;
+  const jobId = await db.transaction((tx) =>
+    createEncodeJob(tx, { videoId, accountId, headers: { traceparent: '00-a' } }),
+  );
+  return { videoId, jobId };
+}
+
+/** An import, as `queueVideo` would write it one by one: its ids are older than those of any other job. */
+export async function queueImport({ accountId, projectId }: SeededAccount, count: number): Promise<void> {
+  await db.query(
+    `with numbers as (
+       select $1 || '_' || lpad(n::text, 6, '0') as n from generate_series(1, $3::int) as n
+     ), made as (
+       insert into videos (id, project_id, account_id, title, status, size_bytes, source_key, current_job_id, created_at, updated_at)
+       select 'vid_' || n, $2, $1, 'Import', 'processing', 1000, 'k', 'job_' || n, now(), now() from numbers
+     ), jobs as (
+       insert into encode_jobs (id, video_id, account_id, created_at)
+       select 'job_' || n, 'vid_' || n, $1, clock_timestamp() from numbers
+     )
+     insert into encode_tasks (id, job_id, video_id, account_id, kind, run_after, created_at)
+     select 'tsk_' || n, 'job_' || n, 'vid_' || n, $1, 'plan', clock_timestamp(), now() from numbers`,
+    [accountId, projectId, count],
+  );
+}
+
+/** Ends a claimed task of an encode as an encoder does. @param videoCost CPU seconds of the video task that a plan makes */
+export async function end(task: ClaimedTask, videoCost: number): Promise<void> {
+  const prefix = `p/${task.id}/${task.fence}/`;
+  const durationMs = 1_000;
+  if (task.kind === 'plan') {
+    const tasks = (['video', 'audio', 'images'] as const).map((kind) => ({
+      ...{ kind, index: 0 },
+      cost: kind === 'video' ? videoCost : 2,
+    }));
+    const plan = { manifest: { v: 1 }, plannerVersion: 1, durationMs, tasks, report: {} };
+    expect(await finishPlan(db, task, plan)).toBe('done');
+  } else if (task.kind === 'assemble') {
+    const encode = { prefix, indexKey: `${prefix}index.json`, qualities: ['360p'] as const, durationMs };
+    expect(await finishJob(db, task, { ...encode, report: {} })).toBe('done');
+  } else expect(await finishTask(db, task, { prefix, output: {}, report: {} })).toBe('done');
+}
