@@ -1,14 +1,16 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parseKeySet } from '@millrace/domain';
 import { startPostgres } from '@millrace/embedded/postgres';
-import { silentLogger } from '@millrace/platform';
+import { createMetrics, silentLogger, systemClock } from '@millrace/platform';
 import { createDatabase } from '@millrace/store';
 import { waitFor } from '@millrace/testing';
+import { probeLoop } from '../../services/reconciler/src/probe/probe.ts';
 import { type Customer, signUp } from './demo/customer.ts';
 import { untilReady } from './demo/demo.ts';
 import { type StartedStack, startStack } from './demo/stack.ts';
@@ -179,4 +181,21 @@ describe('a database that is restored from an older backup', () => {
     },
     patienceMs,
   );
+
+  it('is what the synthetic viewer finds, with tokens of its own on the real CDN', async () => {
+    const secrets = JSON.parse(await readFile(join(dataDir, 'secrets.json'), 'utf8')) as {
+      playbackKeys: string;
+    };
+    const probe = {
+      canaries: { playing: heldSince, held: heldBefore },
+      ...{ domain: customer.domain, cdnUrl: stack.cdn, keys: parseKeySet(secrets.playbackKeys) },
+    };
+    const metrics = createMetrics({ service: 'reconciler' });
+    const deps = { clock: systemClock, logger: silentLogger, metrics };
+    await probeLoop(probe, deps).run(new AbortController().signal);
+    const found = (await metrics.render())
+      .split('\n')
+      .filter((line) => line.startsWith('millrace_probe_ok{'));
+    expect(found.map((line) => line.split(' ').at(-1))).toEqual(['1', '1']);
+  });
 });
