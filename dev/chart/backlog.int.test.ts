@@ -14,10 +14,12 @@ interface ScaledObjectSpec {
 describeWith(missingForClients(), 'the query by which KEDA scales encoders', () => {
   let database: TestDatabase;
   let store: Database;
+  let accountId: string;
   beforeAll(async () => {
     database = await createTestDatabase();
     store = createDatabase({ connectionString: database.connectionString, logger: silentLogger });
     const account = await seedAccount(store);
+    accountId = account.accountId;
     const videoId = await seedProcessingVideo(store, account);
     await store.query(
       `insert into encode_jobs (id, video_id, account_id, created_at) values ('job_1', $1, $2, now())`,
@@ -62,8 +64,16 @@ describeWith(missingForClients(), 'the query by which KEDA scales encoders', () 
         return sum;
       };
       const all = await expectSame();
-      for (const pause of [`('all', '', now())`, `('class', '${names.replace(/,.*/, '')}', now())`]) {
-        await store.query(`insert into encode_pauses (scope, subject, paused_at) values ${pause}`);
+      const pauses = [
+        ['all', ''],
+        ['class', names.replace(/,.*/, '')],
+        ['account', accountId],
+      ];
+      for (const pause of pauses) {
+        await store.query(
+          'insert into encode_pauses (scope, subject, paused_at) values ($1, $2, now())',
+          pause,
+        );
         expect(await expectSame()).toBeLessThan(all);
         await store.query('delete from encode_pauses');
       }
