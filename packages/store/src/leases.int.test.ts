@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, seedAccount, seedProcessingVideo } from '@millrace/testing';
+import { createTestDatabase, seedAccount, seedProcessingVideo, waitFor } from '@millrace/testing';
 import { silentLogger } from '@millrace/platform';
 import { createDatabase, type Database } from './db.ts';
 import { createHoldCommands } from './holds.ts';
@@ -65,5 +65,24 @@ describe('leases', () => {
     expect(rows).toEqual([{ video_id: first }]);
     const { rows: audited } = await db.query('select action from audit');
     expect(audited).toEqual([{ action: 'video.hold' }]);
+  });
+
+  it('is taken over only when what its holder is about to commit is committed', async () => {
+    await acquire('f', 'one');
+    const order: string[] = [];
+    let takeover: Promise<unknown> | undefined;
+    await db.transaction(async (tx) => {
+      await assertEpoch(tx, { lease: 'f', epoch: 1 });
+      // Renewals go on.
+      expect(await acquire('f', 'one')).toBe(1);
+      await expire('f');
+      takeover = acquire('f', 'two').then((epoch) => order.push(`epoch ${epoch}`));
+      const waits = `select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%leases%'`;
+      await waitFor(async () => order.length > 0 || (await db.query(waits)).rowCount > 0);
+      order.push('committed');
+    });
+    await takeover;
+    expect(order).toEqual(['committed', 'epoch 2']);
   });
 });

@@ -11,8 +11,12 @@ export async function acquireLease(
   { name, holder, ttlMs }: { name: string; holder: string; ttlMs: number },
 ): Promise<number | null> {
   const { rows } = await db.query<{ epoch: number }>(
-    `insert into leases as l (name, holder, epoch, expires_at)
-     values ($1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond')
+    `with taken_from as (
+       -- Waits for what the former holder commits by assertEpoch; a renewal waits for nobody.
+       select name from leases where name = $1 and holder <> $2 and expires_at <= clock_timestamp() for update
+     )
+     insert into leases as l (name, holder, epoch, expires_at)
+     select $1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond' from (select count(*) from taken_from) waited
      on conflict (name) do update set
        holder = excluded.holder, expires_at = excluded.expires_at,
        epoch = case when l.holder = excluded.holder then l.epoch else l.epoch + 1 end
@@ -43,7 +47,8 @@ export class LeaseLostError extends Error {
 }
 
 /**
- * Keeps a transaction from committing what a former leader decided; to be called last in it.
+ * Keeps a transaction from committing what a former leader decided; to be called last in it. Nobody takes the lease over
+ * before its end: its lock on the lease does not mind the leader's own renewals.
  * @throws LeaseLostError when the lease has another epoch by now
  */
 export async function assertEpoch(
@@ -51,7 +56,7 @@ export async function assertEpoch(
   { lease, epoch }: { lease: string; epoch: number },
 ): Promise<void> {
   const { rows } = await tx.query<{ epoch: number }>(
-    'select epoch from leases where name = $1',
+    'select epoch from leases where name = $1 for key share',
     [lease],
     'lease-epoch',
   );
