@@ -91,6 +91,28 @@ export async function queueImport({ accountId, projectId }: SeededAccount, count
   );
 }
 
+export const somePlan = (durationMs = 60_000) => ({
+  manifest: { v: 1 },
+  plannerVersion: 1,
+  durationMs,
+  tasks: [
+    { kind: 'video' as const, index: 0, cost: 50 },
+    { kind: 'audio' as const, index: 0, cost: 2 },
+  ],
+  report: { planned: true },
+});
+
+/** A job whose plan is done, with its video and audio tasks claimed. */
+export async function plannedJob(account: SeededAccount) {
+  const job = await queueVideo(account);
+  expect(await finishPlan(db, await mustClaim(), somePlan())).toBe('done');
+  const tasks = [await mustClaim(), await mustClaim()] as const;
+  return { ...job, tasks };
+}
+
+export const finish = (task: ClaimedTask, prefix = `p/${task.id}/${task.fence}/`) =>
+  finishTask(db, task, { prefix, output: { bytes: 1 }, report: {} });
+
 /** Ends a claimed task of an encode as an encoder does. @param videoCost CPU seconds of the video task that a plan makes */
 export async function end(task: ClaimedTask, videoCost: number): Promise<void> {
   const prefix = `p/${task.id}/${task.fence}/`;
@@ -107,3 +129,6 @@ export async function end(task: ClaimedTask, videoCost: number): Promise<void> {
     expect(await finishJob(db, task, { ...encode, report: {} })).toBe('done');
   } else expect(await finishTask(db, task, { prefix, output: {}, report: {} })).toBe('done');
 }
+
+export const videoOf = (videoId: string): Promise<{ status: string; failureCode: string | null }> =>
+  one('select status, failure_code as "failureCode" from videos where id = $1', [videoId]);
