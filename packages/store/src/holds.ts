@@ -49,21 +49,33 @@ export const createHoldCommands = (
 ): HoldCommands => ({
   place: (hold, actor) =>
     db.transaction(async (tx) => {
-      const { video } = await placeHold(tx, hold);
-      const { videoId, ...details } = hold;
-      await writeAudit(tx, { actor, action: 'video.hold', subject: videoId, details });
+      const video = await placeByActor(tx, hold, actor);
       await guard(tx);
       return video;
     }),
   lift: (hold, actor) =>
     db.transaction(async (tx) => {
-      const { video } = await liftHold(tx, hold);
-      const { videoId, ...details } = hold;
-      await writeAudit(tx, { actor, action: 'video.lift', subject: videoId, details });
+      const video = await liftByActor(tx, hold, actor);
       await guard(tx);
       return video;
     }),
 });
+
+/** `HoldCommands.place`, within a transaction. */
+export async function placeByActor(tx: Transaction, hold: Hold, actor: string): Promise<VideoRow> {
+  const { video } = await placeHold(tx, hold);
+  const { videoId, ...details } = hold;
+  await writeAudit(tx, { actor, action: 'video.hold', subject: videoId, details });
+  return video;
+}
+
+/** `HoldCommands.lift`, within a transaction. */
+export async function liftByActor(tx: Transaction, hold: HoldReference, actor: string): Promise<VideoRow> {
+  const { video } = await liftHold(tx, hold);
+  const { videoId, ...details } = hold;
+  await writeAudit(tx, { actor, action: 'video.lift', subject: videoId, details });
+  return video;
+}
 
 /** Places a hold as `HoldCommands.place` does, without its audit row. */
 export async function placeHold(tx: Transaction, hold: Hold): Promise<MoveResult> {

@@ -94,6 +94,25 @@ describe('banning an account', () => {
     expect([await statusOf(plays), await statusOf(held)]).toEqual(['ready', 'held']);
   });
 
+  it('holds all of its videos in one run, and none once it was lifted in the midst of it', async () => {
+    const videos: string[] = [];
+    for (let i = 0; i < 5; i += 1) videos.push(await seedVideo(api.store, me, { status: 'ready' }));
+    await admin(`POST accounts/${me.accountId}/ban`, { holdVideos: true });
+    const late: typeof api.store = {
+      ...api.store,
+      transaction: async (work) => {
+        await admin(`DELETE accounts/${me.accountId}/ban`);
+        return api.store.transaction(work);
+      },
+    };
+    expect(await reconcileBanHolds(late, { limit: 2 })).toBe(0);
+    await admin(`POST accounts/${me.accountId}/ban`, { holdVideos: true });
+    expect(await reconcileBanHolds(api.store, { limit: 2 })).toBe(5);
+    await admin(`DELETE accounts/${me.accountId}/ban`);
+    expect(await reconcileBanHolds(api.store, { limit: 2 })).toBe(5);
+    expect(new Set(await Promise.all(videos.map(statusOf)))).toEqual(new Set(['ready']));
+  });
+
   it.each([true, false])(
     'of an erased account changes nothing, and lets go of nothing (%p)',
     async (flag) => {

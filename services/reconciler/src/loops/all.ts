@@ -77,7 +77,7 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
       everyMs: 5 * second,
       run: (signal) => eraseVideos(store, signal),
     }),
-    { name: 'ban-holds', everyMs: 5 * second, run: () => reconcileBanHolds(store) },
+    { name: 'ban-holds', everyMs: 5 * second, run: (signal) => reconcileBanHolds(store, { signal }) },
     checkDomainsLoop(deps),
     ...spreadHoldsLoops(deps),
     ...limitsLoops(deps),
