@@ -28,6 +28,8 @@ export { signUploadToken, type UploadClaims, verifyUploadToken } from './upload-
 export { titleOf } from './titles.ts';
 export { decideUpload, type UploadDecision, type UploadState, type UploadTrigger } from './upload-machine.ts';
 export {
+  areSameParts,
+  checkJoined,
   checkParts,
   type HeldPart,
   largestUploadBytes,

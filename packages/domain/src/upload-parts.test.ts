@@ -1,7 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
-import { checkParts, type HeldPart, largestUploadBytes, multipartEtag, partLayout } from './upload-parts.ts';
+import {
+  areSameParts,
+  checkJoined,
+  checkParts,
+  type HeldPart,
+  largestUploadBytes,
+  multipartEtag,
+  partLayout,
+} from './upload-parts.ts';
 
 const MiB = 1024 ** 2;
 const GiB = 1024 ** 3;
@@ -128,5 +136,40 @@ describe('multipartEtag', () => {
     const expected = `"${createHash('md5').update(binary).digest('hex')}-2"`;
     expect(multipartEtag([part(1), part(2)])).toBe(expected);
     expect(multipartEtag([part(2), part(1)])).toBe(expected);
+  });
+});
+
+describe('checkJoined', () => {
+  const joined = { etag: multipartEtag([part(1), part(2)]), sizeBytes: 77 };
+  const bare = ({ partNumber, etag: quoted }: HeldPart) => ({ partNumber, etag: quoted.slice(1, -1) });
+
+  it('takes the parts that the object was joined of, in any order and spelling', () => {
+    const parts = [name(part(1)), name(part(2))];
+    expect(checkJoined([bare(part(2)), bare(part(1))], joined)).toEqual({ ok: true, parts, sizeBytes: 77 });
+  });
+
+  it.each([
+    ['no part', [], 'names no part'],
+    ['a gap', [name(part(1)), name(part(3))], 'part 2 is missing'],
+    ['fewer', [name(part(1))], 'are not what was uploaded'],
+    ['others', [name(part(1)), { partNumber: 2, etag: part(1).etag }], 'are not what was uploaded'],
+  ])('refuses %s', (_what, named, message) => {
+    expect(checkJoined(named, joined)).toEqual({ ok: false, errors: [{ path: 'parts', message }] });
+  });
+
+  it('believes an object whose ETag is no digest, but no list with faults', () => {
+    const opaque = { etag: '"opaque"', sizeBytes: 5, opaqueEtag: true as const };
+    expect(checkJoined([name(part(1))], opaque)).toMatchObject({ ok: true, sizeBytes: 5 });
+    expect(checkJoined([], opaque).ok).toBe(false);
+  });
+});
+
+describe('areSameParts', () => {
+  it('looks at numbers and ETags, not at order, quotes or sizes', () => {
+    const bare = { partNumber: 1, etag: part(1).etag.slice(1, -1) };
+    expect(areSameParts([name(part(2)), bare], [part(1), part(2)])).toBe(true);
+    expect(areSameParts([name(part(1))], [part(1), part(2)])).toBe(false);
+    expect(areSameParts([{ ...name(part(1)), partNumber: 2 }], [part(1)])).toBe(false);
+    expect(areSameParts([{ ...name(part(1)), etag: '"other"' }], [part(1)])).toBe(false);
   });
 });

@@ -38,9 +38,9 @@ export interface HeldPart extends NamedPart {
 /** An ETag in the one spelling of the HTTP header; customers may leave the quotes off. */
 const quotedEtag = (etag: string): string => (etag.startsWith('"') ? etag : `"${etag}"`);
 
-export type PartsVerdict =
+export type PartsVerdict<P extends NamedPart = HeldPart> =
   /** The parts to join, by rising number, ETags as the store spells them. */
-  { ok: true; parts: HeldPart[]; sizeBytes: number } | { ok: false; errors: FieldError[] };
+  { ok: true; parts: P[]; sizeBytes: number } | { ok: false; errors: FieldError[] };
 
 /** How many faults are told at once. */
 const mostErrors = 20;
@@ -53,9 +53,40 @@ export function checkParts(named: readonly NamedPart[], held: readonly HeldPart[
   if (named.length === 0) return { ok: false, errors: [{ path: 'parts', message: 'names no part' }] };
   const errors = [...listFaults(named), ...contentFaults(named, held)];
   if (errors.length > 0) return { ok: false, errors: errors.slice(0, mostErrors) };
-  const parts = held.toSorted((a, b) => a.partNumber - b.partNumber);
+  const parts = inOrder(held);
   return { ok: true, parts, sizeBytes: parts.reduce((sum, part) => sum + part.sizeBytes, 0) };
 }
+
+/** An object that was joined of parts. */
+export interface JoinedObject {
+  etag: string;
+  sizeBytes: number;
+  /** The ETag is no digest. */
+  opaqueEtag?: true;
+}
+
+/**
+ * Compares the list of a complete call with the object that its parts were joined to already, when the store has no
+ * parts any more. An ETag that is no digest cannot tell; the object's key is the upload's alone, so it is believed.
+ */
+export function checkJoined(named: readonly NamedPart[], object: JoinedObject): PartsVerdict<NamedPart> {
+  const faults = named.length === 0 ? [{ path: 'parts', message: 'names no part' }] : listFaults(named);
+  if (faults.length > 0) return { ok: false, errors: faults };
+  const same = object.opaqueEtag === true || object.etag === multipartEtag(named);
+  if (!same) return { ok: false, errors: [{ path: 'parts', message: 'are not what was uploaded' }] };
+  const parts = inOrder(named).map(({ partNumber, etag }) => ({ partNumber, etag: quotedEtag(etag) }));
+  return { ok: true, parts, sizeBytes: object.sizeBytes };
+}
+
+/** True when two lists name the same parts, in any order. */
+export function areSameParts(some: readonly NamedPart[], others: readonly NamedPart[]): boolean {
+  const spelled = (parts: readonly NamedPart[]): string =>
+    JSON.stringify(inOrder(parts).map(({ partNumber, etag }) => [partNumber, quotedEtag(etag)]));
+  return spelled(some) === spelled(others);
+}
+
+const inOrder = <P extends NamedPart>(parts: readonly P[]): P[] =>
+  parts.toSorted((a, b) => a.partNumber - b.partNumber);
 
 /** Faults of the list alone: a number twice, a gap. */
 function listFaults(named: readonly NamedPart[]): FieldError[] {
@@ -106,7 +137,7 @@ function contentFaults(named: readonly NamedPart[], held: readonly HeldPart[]): 
  */
 export function multipartEtag(parts: readonly NamedPart[]): string {
   const hash = createHash('md5');
-  for (const { etag } of parts.toSorted((a, b) => a.partNumber - b.partNumber)) {
+  for (const { etag } of inOrder(parts)) {
     hash.update(Buffer.from(quotedEtag(etag).slice(1, -1), 'hex'));
   }
   return `"${hash.digest('hex')}-${parts.length}"`;

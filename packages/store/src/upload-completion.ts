@@ -1,7 +1,6 @@
 import { type Failure, ProblemError } from '@millrace/contract';
 import {
   decideUpload,
-  type HeldPart,
   largestUploadBytes,
   multipartEtag,
   type NamedPart,
@@ -32,11 +31,17 @@ interface PartJoiner {
   head(key: string): Promise<{ etag: string; sizeBytes: number; opaqueEtag?: true } | null>;
 }
 
+/** What is to be joined. */
+interface Joining {
+  parts: readonly NamedPart[];
+  /** Of all parts together. */
+  sizeBytes: number;
+}
+
 /** One attempt at completing an upload; it may record its outcome as long as no other has taken over. */
-interface Completion {
+interface Completion extends Joining {
   upload: UploadRow;
   attempt: string;
-  parts: readonly HeldPart[];
 }
 
 export type CompletionOutcome =
@@ -65,12 +70,12 @@ const longestJoinMs = 600_000;
 export async function beginCompletion(
   tx: Transaction,
   uploadId: string,
-  parts: readonly HeldPart[],
+  joining: Joining,
 ): Promise<CompletionStart> {
   const upload = await lockUpload(tx, uploadId);
   if (!upload) return { kind: 'closed' };
   const decision = decideUpload(upload, 'complete_started');
-  return decision.kind === 'move' ? { kind: 'begun', completion: await take(tx, upload, parts) } : decision;
+  return decision.kind === 'move' ? { kind: 'begun', completion: await take(tx, upload, joining) } : decision;
 }
 
 /** Takes a completion over whose lease has run out, with the parts that it began with. */
@@ -79,24 +84,25 @@ export async function resumeCompletion(tx: Transaction, uploadId: string): Promi
   if (!upload) return { kind: 'closed' };
   const decision = decideUpload(upload, 'complete_resumed');
   if (decision.kind !== 'move') return decision;
-  const { rows } = await tx.query<{ parts: HeldPart[] }>(
-    `select completing_parts -> 'parts' as parts from uploads where id = $1`,
+  const { rows } = await tx.query<{ joining: Partial<Joining> | null }>(
+    `select completing_parts as joining from uploads where id = $1`,
     [uploadId],
     'completion-parts',
   );
-  return { kind: 'begun', completion: await take(tx, upload, rows[0]?.parts ?? []) };
+  const { parts = [], sizeBytes = 0 } = rows[0]?.joining ?? {};
+  return { kind: 'begun', completion: await take(tx, upload, { parts, sizeBytes }) };
 }
 
-async function take(tx: Transaction, upload: UploadRow, parts: readonly HeldPart[]): Promise<Completion> {
+async function take(tx: Transaction, upload: UploadRow, { parts, sizeBytes }: Joining): Promise<Completion> {
   const attempt = randomSegment();
   await tx.query(
     `update uploads set state = 'completing', completing_parts = $2,
        completing_until = clock_timestamp() + make_interval(secs => $3)
      where id = $1`,
-    [upload.id, JSON.stringify({ attempt, parts }), leaseSeconds],
+    [upload.id, JSON.stringify({ attempt, parts, sizeBytes }), leaseSeconds],
     'completion-take',
   );
-  return { upload, attempt, parts };
+  return { upload, attempt, parts, sizeBytes };
 }
 
 /** Uploads whose completion nobody waits for any more, for the reconciler. */
@@ -157,7 +163,8 @@ export async function finishCompletion(
 
 type Joined = { kind: 'joined'; sizeBytes: number } | { kind: 'refused'; message: string } | { kind: 'lost' };
 
-async function joinParts(joiner: PartJoiner, { upload, parts }: Completion): Promise<Joined> {
+async function joinParts(joiner: PartJoiner, completion: Completion): Promise<Joined> {
+  const { upload, parts } = completion;
   const named = parts.map(({ partNumber, etag }) => ({ partNumber, etag }));
   try {
     const { sizeBytes } = await joiner.complete({
@@ -173,7 +180,7 @@ async function joinParts(joiner: PartJoiner, { upload, parts }: Completion): Pro
       case 'part_too_small':
         return { kind: 'refused', message: (error as Error).message };
       case 'no_such_upload':
-        return findJoined(joiner, upload.objectKey, parts);
+        return findJoined(joiner, completion);
       default:
         throw error;
     }
@@ -181,9 +188,8 @@ async function joinParts(joiner: PartJoiner, { upload, parts }: Completion): Pro
 }
 
 /** The upload is gone from the store: either its parts were joined before and the answer was lost, or it is lost. */
-async function findJoined(joiner: PartJoiner, key: string, parts: readonly HeldPart[]): Promise<Joined> {
-  const object = await joiner.head(key);
-  const sizeBytes = parts.reduce((sum, part) => sum + part.sizeBytes, 0);
+async function findJoined(joiner: PartJoiner, { upload, parts, sizeBytes }: Completion): Promise<Joined> {
+  const object = await joiner.head(upload.objectKey);
   if (object?.sizeBytes !== sizeBytes) return { kind: 'lost' };
   // An ETag that is no digest cannot tell; the key is this upload's alone, so the size has to do.
   const same = object.opaqueEtag === true || object.etag === multipartEtag(parts);

@@ -77,10 +77,10 @@ const joiner = {
   },
   head: () => Promise.resolve(null),
 };
-const parts = [{ partNumber: 1, etag: 'e', sizeBytes: 10 }];
+const joining = { parts: [{ partNumber: 1, etag: 'e' }], sizeBytes: 10 };
 /** As the complete call does once it has found the parts right. */
 const complete = (uploadId: string) => async (): Promise<string> => {
-  const start = await db.transaction((tx) => beginCompletion(tx, uploadId, parts));
+  const start = await db.transaction((tx) => beginCompletion(tx, uploadId, joining));
   return start.kind === 'begun' ? (await finishCompletion(db, joiner, start.completion)).kind : start.kind;
 };
 const cancel = (uploadId: string) => (): Promise<unknown> =>

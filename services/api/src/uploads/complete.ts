@@ -1,5 +1,5 @@
-import { ProblemError, type Video } from '@millrace/contract';
-import { checkParts, type NamedPart } from '@millrace/domain';
+import { type FieldError, ProblemError, type Video } from '@millrace/contract';
+import { areSameParts, checkJoined, checkParts, type NamedPart } from '@millrace/domain';
 import { currentTraceHeaders } from '@millrace/platform';
 import {
   beginCompletion,
@@ -44,7 +44,7 @@ export async function completeUpload(deps: FeatureDeps, input: CompleteInput): P
       const headers = currentTraceHeaders();
       const outcome = await finishCompletion(deps.store, deps.objects, start.completion, headers);
       // Of a completion that another call began with other parts, this call is not the winner.
-      const ours = checkParts(input.parts, start.completion.parts).ok;
+      const ours = areSameParts(input.parts, start.completion.parts);
       const video = videoOf(outcome, ours);
       if (video !== null) return video;
     } else {
@@ -67,16 +67,33 @@ async function startOrResume(
   }
   if (upload.state !== 'open' || upload.overdue) return { kind: 'closed' };
   const held = await listHeldParts(objects, upload);
-  if (held === null) return store.transaction((tx) => beginCompletion(tx, upload.id, []));
+  if (held === null) return startJoined({ store, objects }, upload, named);
   const verdict = checkParts(named, held);
-  if (!verdict.ok) {
-    const detail = `${verdict.errors
-      .map(({ path, message }) => `${path}: ${message}`)
-      .slice(0, 3)
-      .join('; ')}.`;
-    throw new ProblemError('invalid_parts', { detail, errors: verdict.errors });
-  }
-  return store.transaction((tx) => beginCompletion(tx, upload.id, verdict.parts));
+  if (!verdict.ok) throw invalidParts(verdict.errors);
+  return store.transaction((tx) => beginCompletion(tx, upload.id, verdict));
+}
+
+/**
+ * The store no longer knows the upload: its parts were joined, by a call at this moment or by one that a restored
+ * record has not heard of; or they are lost.
+ */
+async function startJoined(
+  { store, objects }: Pick<FeatureDeps, 'store' | 'objects'>,
+  upload: UploadRow,
+  named: readonly NamedPart[],
+): Promise<CompletionStart> {
+  const object = await objects.head(upload.objectKey);
+  const verdict =
+    object === null ? { ok: true as const, parts: [], sizeBytes: 0 } : checkJoined(named, object);
+  if (verdict.ok) return store.transaction((tx) => beginCompletion(tx, upload.id, verdict));
+  const now = await findUpload(store, upload.projectId, upload.id);
+  if (now?.state !== 'open') return { kind: 'wait' };
+  throw invalidParts(verdict.errors);
+}
+
+function invalidParts(errors: FieldError[]): ProblemError {
+  const told = errors.slice(0, 3).map(({ path, message }) => `${path}: ${message}`);
+  return new ProblemError('invalid_parts', { detail: `${told.join('; ')}.`, errors });
 }
 
 /** The answer, or null when the upload must be looked at again. */

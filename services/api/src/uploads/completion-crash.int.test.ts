@@ -251,13 +251,52 @@ for (const { name, missing, open } of stores)
       });
     });
 
+    describe('an upload that a restored record has as open, and whose parts were joined', () => {
+      const joinedUnheard = async () => {
+        const { upload, parts } = await sent(bench, me, [5 * MiB, 9]);
+        const row = await findUpload(bench.api.store, me.projectId, upload.id);
+        await bench.objects.complete({
+          key: row?.objectKey ?? '',
+          uploadId: row?.storeUploadId ?? '',
+          parts,
+        });
+        return { upload, parts };
+      };
+
+      it('is completed by its owner’s next call, with the size that the object has [UPL-230]', async () => {
+        const { upload, parts } = await joinedUnheard();
+        const { body } = await complete(bench, me, upload.id, parts.toReversed());
+        expect(body).toMatchObject({ id: upload.video.id, status: 'processing', sizeBytes: 5 * MiB + 9 });
+        expect(await rowsOf(bench, me)).toEqual(completed);
+        expect(outcome(await complete(bench, me, upload.id, parts))).toBe('409 upload_closed');
+      });
+
+      it('stays open when other parts are named [UPL-233]', async () => {
+        const { upload, parts } = await joinedUnheard();
+        const [first, second] = parts.map(({ etag }) => etag);
+        const others = [
+          [
+            { partNumber: 1, etag: second ?? '' },
+            { partNumber: 2, etag: first ?? '' },
+          ],
+          parts.slice(0, 1),
+          parts.slice(1),
+          [{ partNumber: 1, etag: 'no digest' }],
+        ];
+        for (const named of others)
+          expect(outcome(await complete(bench, me, upload.id, named))).toBe('400 invalid_parts');
+        expect(await stateOf(upload.id)).toBe('open');
+        expect(outcome(await complete(bench, me, upload.id, parts))).toBe('200');
+      });
+    });
+
     describe('an object whose ETag is no digest', () => {
       it.each([
         ['is taken by its size', { opaqueEtag: true as const }, 'accepted'],
         ['is not, where ETags are digests', {}, 'lost'],
       ])('%s', async (_what, opaque, kind) => {
         const { upload, parts } = await sent(bench, me);
-        const held = parts.map((part) => ({ ...part, sizeBytes: 1_000 }));
+        const held = { parts, sizeBytes: 1_000 };
         const begun = await bench.api.store.transaction((tx) => beginCompletion(tx, upload.id, held));
         if (begun.kind !== 'begun') throw new Error('it did not begin');
         const joined = {
@@ -291,7 +330,7 @@ for (const { name, missing, open } of stores)
       it('does not reopen the upload under the one that took over', async () => {
         const { upload, parts } = await sent(bench, me);
         const { store } = bench.api;
-        const held = parts.map((part) => ({ ...part, sizeBytes: 1_000 }));
+        const held = { parts, sizeBytes: 1_000 };
         const late = await store.transaction((tx) => beginCompletion(tx, upload.id, held));
         await leaseEnds(upload.id);
         const taker = await store.transaction((tx) => resumeCompletion(tx, upload.id));
