@@ -63,11 +63,13 @@ export {
 export {
   doomedPrefixes,
   type DoomedPrefix,
+  expireRateWindows,
   expireRows,
   forgetPrefix,
   markPurged,
   markPurgedVideos,
   mayPurge,
+  purgeViews,
   unknownUploads,
 } from './purge.ts';
 export {
@@ -208,7 +210,7 @@ export { createRateWindows, type RateWindows } from './rate-windows.ts';
 export { isOrdered, joinWhitelist, keepBillingEvent, listPaidPlans, listWhitelist } from './billing.ts';
 export { insertReport } from './reports.ts';
 export { correctUsageDrift, type UsageDrift } from './usage-drift.ts';
-export { countWatchedTime, purgeViews, reconcileWatchLimits, type WatchedTime } from './watched-time.ts';
+export { countWatchedTime, reconcileWatchLimits, type WatchedTime } from './watched-time.ts';
 export {
   type AuditRow,
   type EncodeJobSummary,

@@ -54,18 +54,17 @@ it('is told to the CDN for each of its accounts, once, also for those that came 
   for (let n = 0; n < 3; n++) onPlan.push((await seedAccount(db, { planId: 'starter' })).accountId);
   await seedAccount(db, { planId: 'pro' });
   await apply(5, { uid: 'three', createdAt: new Date('2032-01-01T00:00:00Z') });
-  expect(await announcePlans(db, 2)).toBe(2);
-  expect(await announcePlans(db, 2)).toBe(1);
-  expect(await announcePlans(db, 2)).toBe(0);
+  expect(await announcePlans(db, { limit: 2 })).toBe(3);
+  expect(await announcePlans(db, { limit: 2 })).toBe(0);
   const { rows } = await db.query<{ key: string }>(
     `select key from outbox where key like 'acc_%' order by key`,
   );
   expect(rows.map(({ key }) => key)).toEqual([...onPlan].sort());
 
   await seedAccount(db, { planId: 'starter' });
-  expect(await announcePlans(db, 2)).toBe(1);
+  expect(await announcePlans(db, { limit: 2 })).toBe(1);
   await db.query(`update plans set updated_at = now() - interval '2 minutes'`);
-  expect(await announcePlans(db, 2)).toBe(0);
+  expect(await announcePlans(db, { limit: 2 })).toBe(0);
   const { rows: unannounced } = await db.query('select id from plans where announced_revision <> revision');
   expect(unannounced).toEqual([]);
 });

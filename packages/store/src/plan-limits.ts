@@ -1,7 +1,7 @@
 import { type Quality } from '@millrace/contract';
 import { writeAudit } from './audit.ts';
 import { type Database, type Queryable, type Transaction } from './db.ts';
-import { eachInTurn } from './each.ts';
+import { eachInTurn, eachOfPages } from './each.ts';
 import { publishAccountState } from './playback-state.ts';
 import { limitingPlanId } from './plans.ts';
 
@@ -95,38 +95,60 @@ export async function applyPlan(
 }
 
 /**
- * Tells the CDN what changed plans mean for their accounts, some accounts at a time.
+ * Tells the CDN what changed plans mean for their accounts, for all of them in one run.
+ * @param options.limit how many accounts are looked up by one statement
  * @returns how many accounts were told of
+ * @throws AggregateError when some could not be, after all the rest
  */
-export async function announcePlans(db: Database, limit = 200): Promise<number> {
-  const { rows: changed } = await db.query<{ id: string; revision: number }>(
+export async function announcePlans(
+  db: Database,
+  { signal, limit = 200 }: { signal?: AbortSignal; limit?: number } = {},
+): Promise<number> {
+  const { rows: changed } = await db.query<ChangedPlan>(
     'select id, revision from plans where announced_revision <> revision order by id',
     [],
     'plans-unannounced',
   );
-  let told = 0;
-  for (const { id, revision } of changed) {
-    const { rows: accounts } = await db.query<{ id: string }>(
-      `select a.id from accounts a where ${limitingPlanId} = $1 and a.plan_revision <> $2 order by a.id limit $3`,
-      [id, revision, limit],
+  return eachInTurn(changed, (plan) => announcePlan(db, plan, { signal, limit }), { signal });
+}
+
+interface ChangedPlan {
+  id: string;
+  revision: number;
+}
+/** Accounts `a` that the CDN was not told of plan $1 at revision $2. */
+const untold = `${limitingPlanId} = $1 and a.plan_revision <> $2`;
+/** Accounts that are told of at once; each takes a connection. */
+const atOnce = 4;
+
+async function announcePlan(
+  db: Database,
+  { id, revision }: ChangedPlan,
+  { signal, limit }: { signal: AbortSignal | undefined; limit: number },
+): Promise<number> {
+  const page = async (after: string): Promise<{ id: string }[]> => {
+    const { rows } = await db.query<{ id: string }>(
+      `select a.id from accounts a where ${untold} and a.id > $4 order by a.id limit $3`,
+      [id, revision, limit, after],
       'plan-accounts-unannounced',
     );
-    told += await eachInTurn(accounts, (account) =>
-      db.transaction(async (tx) => {
-        await publishAccountState(tx, account.id);
-        await tx.query('update accounts set plan_revision = $2 where id = $1', [account.id, revision]);
-        return 1;
-      }),
-    );
-    if (accounts.length === limit) continue;
-    // Whoever put an account on the plan at that very moment may have told the CDN of the old limits: such
-    // transactions are over by then.
-    await db.query(
-      `update plans set announced_revision = $2
-       where id = $1 and updated_at < clock_timestamp() - interval '1 minute'`,
-      [id, revision],
-      'plan-announced',
-    );
-  }
+    return rows;
+  };
+  const tell = (account: { id: string }): Promise<number> =>
+    db.transaction(async (tx) => {
+      await publishAccountState(tx, account.id);
+      await tx.query('update accounts set plan_revision = $2 where id = $1', [account.id, revision]);
+      return 1;
+    });
+  const told = await eachOfPages(page, tell, { atOnce, signal });
+  // Whoever put an account on the plan at that very moment may have told the CDN of the old limits: such
+  // transactions are over by then.
+  await db.query(
+    `update plans set announced_revision = $2
+     where id = $1 and updated_at < clock_timestamp() - interval '1 minute'
+       and not exists (select from accounts a where ${untold})`,
+    [id, revision],
+    'plan-announced',
+  );
   return told;
 }

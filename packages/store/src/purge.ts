@@ -102,19 +102,60 @@ export async function unknownUploads(
   return rows;
 }
 
+const expired = {
+  idempotency: `created_at < clock_timestamp() - interval '24 hours'`,
+  sessions: 'expires_at < clock_timestamp()',
+  api_keys: `revoked_at < clock_timestamp() - interval '30 days'`,
+  phone_challenges: `created_at < clock_timestamp() - interval '30 days'`,
+};
+
 /**
  * Removes rows past their retention: idempotency results 24 hours, expired sessions, keys revoked 30 days ago, phone
- * challenges 30 days, rate windows that are over. Returns how many went.
+ * challenges 30 days. Returns how many went.
  */
-export async function expireRows(db: Queryable): Promise<number> {
-  const statements = [
-    `delete from idempotency where created_at < clock_timestamp() - interval '24 hours'`,
-    `delete from sessions where expires_at < clock_timestamp()`,
-    `delete from api_keys where revoked_at < clock_timestamp() - interval '30 days'`,
-    `delete from phone_challenges where created_at < clock_timestamp() - interval '30 days'`,
-    `delete from rate_windows where starts_at < clock_timestamp() - interval '10 minutes'`,
-  ];
+export async function expireRows(db: Queryable, options: Batches = {}): Promise<number> {
   let removed = 0;
-  for (const statement of statements) removed += (await db.query(statement)).rowCount;
+  for (const [table, condition] of Object.entries(expired))
+    removed += await removeRows(db, { table, condition }, options);
+  return removed;
+}
+
+/** Removes rate windows that are over, of 10 minutes ago. Returns how many went. */
+export const expireRateWindows = (db: Queryable, options: Batches = {}): Promise<number> =>
+  removeRows(
+    db,
+    { table: 'rate_windows', condition: `starts_at < clock_timestamp() - interval '10 minutes'` },
+    options,
+  );
+
+/** Watched segments live as long as their tokens, a day at most: what is of 3 days ago can be reported no more. */
+export const purgeViews = (db: Queryable, options: Batches = {}): Promise<number> =>
+  removeRows(
+    db,
+    { table: 'playback_views', condition: `updated_at < clock_timestamp() - interval '3 days'` },
+    options,
+  );
+
+interface Batches {
+  signal?: AbortSignal;
+  /** Rows that one statement removes: however many are due, each ends in its time. */
+  limit?: number;
+}
+
+async function removeRows(
+  db: Queryable,
+  { table, condition }: { table: string; condition: string },
+  { signal, limit = 5_000 }: Batches,
+): Promise<number> {
+  let removed = 0;
+  for (let last = limit; last === limit && signal?.aborted !== true; removed += last) {
+    // A row that was changed since it was found has another ctid, and stays.
+    const { rowCount } = await db.query(
+      `delete from ${table} where ctid = any (array (select ctid from ${table} where ${condition} limit $1))`,
+      [limit],
+      `expire-${table}`,
+    );
+    last = rowCount;
+  }
   return removed;
 }

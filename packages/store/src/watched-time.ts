@@ -1,6 +1,6 @@
 import { type PlaybackUsageMessage } from '@millrace/contract';
 import { joinSegments } from '@millrace/domain';
-import { type Database, type Queryable, type Transaction } from './db.ts';
+import { type Database, type Transaction } from './db.ts';
 import { eachInTurn } from './each.ts';
 import { joinPlan } from './plans.ts';
 import { publishAccountState } from './playback-state.ts';
@@ -138,16 +138,4 @@ export async function reconcileWatchLimits(db: Database, limit = 500): Promise<n
       return 1;
     }),
   );
-}
-
-/** Views live as long as their tokens, a day at most; what is older can be reported no more. */
-export async function purgeViews(db: Queryable, limit = 5_000): Promise<number> {
-  const { rowCount } = await db.query(
-    `delete from playback_views where (token_hash, ip_hash, video_id) in (
-       select token_hash, ip_hash, video_id from playback_views
-       where updated_at < clock_timestamp() - interval '3 days' order by updated_at limit $1)`,
-    [limit],
-    'watched-purge',
-  );
-  return rowCount;
 }

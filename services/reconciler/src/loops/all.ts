@@ -5,6 +5,7 @@ import {
   abandonedCompletions,
   type Database,
   eraseVideos,
+  expireRateWindows,
   expireRows,
   expireUploads,
   failOrphanedDeliveries,
@@ -71,7 +72,12 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
       run: (signal) => failOrphanedDeliveries(store, signal),
     },
     { name: 'purge-webhook-log', everyMs: 60 * second, run: (signal) => purgeWebhookLog(store, signal) },
-    { name: 'expire-rows', everyMs: hour, run: () => expireRows(store) },
+    { name: 'expire-rows', everyMs: hour, run: (signal) => expireRows(store, { signal }) },
+    {
+      name: 'expire-rate-windows',
+      everyMs: 60 * second,
+      run: (signal) => expireRateWindows(store, { signal }),
+    },
     restore.checked({
       name: 'erase-accounts',
       everyMs: 5 * second,

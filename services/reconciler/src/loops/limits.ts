@@ -29,8 +29,8 @@ export function limitsLoops({
   for (const kind of ['stored', 'upload']) drifted.inc({ kind }, 0);
   return [
     { name: 'watch-limits', everyMs: 10_000, run: () => reconcileWatchLimits(store) },
-    { name: 'announce-plans', everyMs: 2_000, run: () => announcePlans(store) },
-    { name: 'purge-views', everyMs: 60_000, run: () => purgeViews(store) },
+    { name: 'announce-plans', everyMs: 2_000, run: (signal) => announcePlans(store, { signal }) },
+    { name: 'purge-views', everyMs: 60_000, run: (signal) => purgeViews(store, { signal }) },
     {
       name: 'usage-drift',
       everyMs: 3_600_000,

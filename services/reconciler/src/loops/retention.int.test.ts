@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createMetrics, silentLogger } from '@millrace/platform';
-import { createDatabase, type Database, expireRows } from '@millrace/store';
+import { createDatabase, type Database, expireRateWindows, expireRows } from '@millrace/store';
 import { createManualClock, createTestDatabase } from '@millrace/testing';
 import { allLoops, type LoopDeps } from './all.ts';
 
@@ -69,5 +69,12 @@ describe('docs/retention.md', () => {
       `select id from phone_challenges union all select key from idempotency order by 1`,
     );
     expect(left.map(({ id }) => id)).toEqual(['23', 'phc_29']);
+  });
+
+  it('keeps no rate window longer than it says, however many are over', async () => {
+    await store.query(`insert into rate_windows (bucket, client, starts_at, hits)
+      select 'v1', minutes::text, now() - minutes * interval '1 minute', 1 from unnest(array[9, 11, 12, 13]) minutes`);
+    expect(await expireRateWindows(store, { limit: 2 })).toBe(3);
+    expect((await store.query('select client from rate_windows')).rows).toEqual([{ client: '9' }]);
   });
 });
