@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,6 +35,7 @@ describe('a database that is restored from an older backup', () => {
   let customer: Customer;
   /** Ready and held when the backup is taken; held after it; uploaded after it; begun before it and completed after. */
   let [heldBefore, heldSince, uploadedSince, completedSince] = ['', '', '', ''];
+  let completedUpload = '';
   let objectsBefore: string[] = [];
 
   const start = (): Promise<StartedStack> =>
@@ -102,7 +104,7 @@ describe('a database that is restored from an older backup', () => {
     [heldBefore, heldSince] = await Promise.all([upload(), upload()]);
     await hold(heldBefore);
     const begun = await startUpload(customer, film);
-    completedSince = begun.video.id;
+    [completedSince, completedUpload] = [begun.video.id, begun.id];
 
     await again(() => copy('data/postgres', 'backup').then(() => undefined));
     uploadedSince = await upload();
@@ -178,6 +180,12 @@ describe('a database that is restored from an older backup', () => {
       // What was open in the backup and completed since waits for its owner, though it was overdue.
       expect(await statusOf(completedSince)).toBe('uploading');
       expect(await objects()).toEqual(expect.arrayContaining(objectsBefore));
+      const etag = createHash('md5')
+        .update(await readFile(film))
+        .digest('hex');
+      const body = { parts: [{ partNumber: 1, etag }] };
+      await client.completeUpload({ projectId, uploadId: completedUpload, body });
+      await untilReady(customer, completedSince);
     },
     patienceMs,
   );
