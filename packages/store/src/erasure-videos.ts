@@ -1,6 +1,7 @@
 import { ProblemError } from '@millrace/contract';
 import { writeAudit } from './audit.ts';
 import { type Database } from './db.ts';
+import { eachOfPages } from './each.ts';
 import { eraseSettings } from './erasure.ts';
 import { underLegalHold } from './legal-holds.ts';
 import { moveVideo } from './video-moves.ts';
@@ -20,45 +21,27 @@ const atOnce = 4;
  * @throws AggregateError when videos could not be deleted, after all the rest
  */
 export async function eraseVideos(db: Database, signal: AbortSignal, limit = 200): Promise<number> {
-  const { deleted, failures } = await deleteVideos(db, signal, limit);
-  let done = deleted;
+  const deleting = deleteVideos(db, signal, limit);
+  let done = await deleting.catch(() => 0);
   for (let forgotten = 1; forgotten > 0 && !signal.aborted; done += forgotten)
     forgotten = await forgetVideos(db, limit);
   if (!signal.aborted) done += await closeErasures(db);
-  if (failures.length > 0) throw new AggregateError(failures, 'videos of erased accounts are left');
+  // Those that could not be deleted are told of after all the rest.
+  await deleting;
   return done;
 }
 
 /** In one run, however many there are: they must not play on until the next. */
-async function deleteVideos(
-  db: Database,
-  signal: AbortSignal,
-  limit: number,
-): Promise<{ deleted: number; failures: unknown[] }> {
-  const failures: unknown[] = [];
-  let deleted = 0;
-  for (let after = ''; !signal.aborted;) {
+function deleteVideos(db: Database, signal: AbortSignal, limit: number): Promise<number> {
+  const page = async (after: string): Promise<{ id: string }[]> => {
     const { rows } = await db.query<{ id: string }>(
       `select id from videos where ${erasing} and deleted_at is null and id > $2 order by id limit $1`,
       [limit, after],
       'erasure-alive',
     );
-    const last = rows.at(-1);
-    if (last === undefined) break;
-    after = last.id;
-    const work = async (): Promise<void> => {
-      for (let video = rows.pop(); video !== undefined && !signal.aborted; video = rows.pop()) {
-        try {
-          if (await deleteVideo(db, video.id)) deleted += 1;
-        } catch (error) {
-          // The others must not play on for it.
-          failures.push(error);
-        }
-      }
-    };
-    await Promise.all(Array.from({ length: atOnce }, work));
-  }
-  return { deleted, failures };
+    return rows;
+  };
+  return eachOfPages(page, async ({ id }) => ((await deleteVideo(db, id)) ? 1 : 0), { atOnce, signal });
 }
 
 /** @returns false when somebody else deleted it meanwhile */

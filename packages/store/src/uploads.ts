@@ -1,7 +1,7 @@
 import { ProblemError } from '@millrace/contract';
 import { decideUpload, type UploadState } from '@millrace/domain';
 import { type Database, type Queryable, type Transaction } from './db.ts';
-import { eachInTurn } from './each.ts';
+import { eachOfPages } from './each.ts';
 import { lockUsage } from './usage.ts';
 import { activeHolds, moveVideo } from './video-moves.ts';
 
@@ -228,19 +228,25 @@ export async function cancelUpload(
  *
  * @returns how many expired
  */
-export async function expireUploads(db: Database, limit = 100): Promise<number> {
-  const { rows } = await db.query<{ id: string }>(
-    `select id from uploads where state = 'open' and expires_at <= clock_timestamp()
-     order by expires_at limit $1`,
-    [limit],
-    'uploads-overdue',
-  );
-  return eachInTurn(rows, ({ id }) =>
+export async function expireUploads(
+  db: Database,
+  { signal, limit = 100 }: { signal?: AbortSignal; limit?: number } = {},
+): Promise<number> {
+  const page = async (after: string): Promise<{ id: string }[]> => {
+    const { rows } = await db.query<{ id: string }>(
+      `select id from uploads where state = 'open' and expires_at <= clock_timestamp() and id > $2
+       order by id limit $1`,
+      [limit, after],
+      'uploads-overdue',
+    );
+    return rows;
+  };
+  const expire = ({ id }: { id: string }): Promise<number> =>
     db.transaction(async (tx) => {
       const upload = await lockUpload(tx, id);
       if (!upload || decideUpload(upload, 'expired').kind !== 'move') return 0;
       await moveVideo(tx, upload.videoId, { type: 'upload_expired' }, { deletedBy: 'expiry' });
       return 1;
-    }),
-  );
+    });
+  return eachOfPages(page, expire, { signal });
 }

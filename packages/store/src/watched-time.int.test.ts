@@ -151,6 +151,22 @@ describe('the watch limit', () => {
     expect(await reconcileWatchLimits(db)).toBe(1);
     expect(await usage()).toMatchObject({ over: false, watchedMs: 0, states: 2 });
   });
+
+  it('is settled in one run of all accounts, behind one that cannot be', async () => {
+    // A sum that no number holds.
+    await db.query(
+      `insert into accounts (id, name, plan_id, anchor_day, created_at, updated_at)
+       values ('acc_0', 'A', 'free', 1, now(), now())`,
+    );
+    await db.query(
+      `insert into usage (account_id, period_start, period_end, updated_at, watched_ms)
+       values ('acc_0', now(), now() + interval '1 day', now(), 9007199254740993)`,
+    );
+    await use(limitMs);
+    await expect(reconcileWatchLimits(db, { limit: 1 })).rejects.toThrow(AggregateError);
+    expect((await usage()).over).toBe(true);
+    await db.query(`delete from usage where account_id = 'acc_0'`);
+  });
 });
 
 describe('views', () => {

@@ -1,7 +1,7 @@
 import { type PlaybackUsageMessage } from '@millrace/contract';
 import { joinSegments } from '@millrace/domain';
 import { type Database, type Transaction } from './db.ts';
-import { eachInTurn } from './each.ts';
+import { eachOfPages } from './each.ts';
 import { joinPlan } from './plans.ts';
 import { publishAccountState } from './playback-state.ts';
 import { lockUsage } from './usage.ts';
@@ -120,22 +120,28 @@ async function settleWatchLimit(tx: Transaction, accountId: string): Promise<boo
  * is over: the next one is begun and the CDN told. For the reconciler.
  * @returns how many were put right
  */
-export async function reconcileWatchLimits(db: Database, limit = 500): Promise<number> {
-  const { rows } = await db.query<{ id: string }>(
-    `select a.id from accounts a
-     join usage u on u.account_id = a.id
-     ${joinPlan}
-     where u.period_end <= clock_timestamp()
-       or a.over_watch_limit <> ${isOver}
-     order by a.id limit $1`,
-    [limit],
-    'watched-limits-wrong',
-  );
-  return eachInTurn(rows, ({ id }) =>
+export async function reconcileWatchLimits(
+  db: Database,
+  { signal, limit = 500 }: { signal?: AbortSignal; limit?: number } = {},
+): Promise<number> {
+  const page = async (after: string): Promise<{ id: string }[]> => {
+    const { rows } = await db.query<{ id: string }>(
+      `select a.id from accounts a
+       join usage u on u.account_id = a.id
+       ${joinPlan}
+       where (u.period_end <= clock_timestamp() or a.over_watch_limit <> ${isOver}) and a.id > $2
+       order by a.id limit $1`,
+      [limit, after],
+      'watched-limits-wrong',
+    );
+    return rows;
+  };
+  const settle = ({ id }: { id: string }): Promise<number> =>
     db.transaction(async (tx) => {
       await lockUsage(tx, id);
       await settleWatchLimit(tx, id);
       return 1;
-    }),
-  );
+    });
+  // On the first of a month many begin their period.
+  return eachOfPages(page, settle, { atOnce: 4, signal });
 }

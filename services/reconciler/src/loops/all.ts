@@ -53,7 +53,11 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
     holdCopiesLoop(deps, restore),
     checkHoldCopiesLoop(deps, restore),
     heartbeatLoop(deps),
-    restore.guarded({ name: 'expire-uploads', everyMs: 10 * second, run: () => expireUploads(store) }),
+    restore.guarded({
+      name: 'expire-uploads',
+      everyMs: 10 * second,
+      run: (signal) => expireUploads(store, { signal }),
+    }),
     reconcileAll(abandonedUploads(deps), { ...deps, everyMs: 2 * second }),
     { name: 'reap-encode-leases', everyMs: second, run: () => reapExpiredLeases(store) },
     { name: 'repair-encode-jobs', everyMs: 15 * second, run: () => repairJobs(store) },

@@ -28,7 +28,7 @@ export function limitsLoops({
   );
   for (const kind of ['stored', 'upload']) drifted.inc({ kind }, 0);
   return [
-    { name: 'watch-limits', everyMs: 10_000, run: () => reconcileWatchLimits(store) },
+    { name: 'watch-limits', everyMs: 10_000, run: (signal) => reconcileWatchLimits(store, { signal }) },
     { name: 'announce-plans', everyMs: 2_000, run: (signal) => announcePlans(store, { signal }) },
     { name: 'purge-views', everyMs: 60_000, run: (signal) => purgeViews(store, { signal }) },
     {
