@@ -69,6 +69,7 @@ export {
   markPurged,
   markPurgedVideos,
   mayPurge,
+  type PurgeCursor,
   purgeViews,
   unknownUploads,
 } from './purge.ts';

@@ -8,29 +8,37 @@ export interface DoomedPrefix {
   /** True when it was purged a day ago: an empty listing now ends it for good. */
   purgedBefore: boolean;
   upload: { key: string; uploadId: string } | null;
+  /** When it was tombstoned for, as text, since a `Date` has no microseconds. */
+  deleteAfter: string;
 }
+
+/** Where a look at doomed prefixes ended. */
+export type PurgeCursor = Pick<DoomedPrefix, 'deleteAfter' | 'prefix'>;
 
 /**
  * Prefixes to purge now: tombstoned and never purged, or purged a day ago and due for the second look (a worker
  * that was paused for long may have written after the first). Under a legal hold they wait until it is lifted.
+ * @param after the last of those that were looked at before; null for the oldest
  */
-export async function doomedPrefixes(db: Queryable, limit: number): Promise<DoomedPrefix[]> {
-  const { rows } = await db.query<{
-    prefix: string;
-    videoId: string;
-    purgedBefore: boolean;
-    key: string | null;
-    uploadId: string | null;
-  }>(
+export async function doomedPrefixes(
+  db: Queryable,
+  limit: number,
+  after: PurgeCursor | null = null,
+): Promise<DoomedPrefix[]> {
+  const { rows } = await db.query<
+    Omit<DoomedPrefix, 'upload'> & { key: string | null; uploadId: string | null }
+  >(
     `select p.prefix, p.video_id as "videoId", p.purged_at is not null as "purgedBefore",
+       p.delete_after::text as "deleteAfter",
        u.object_key as key, u.store_upload_id as "uploadId"
      from object_prefixes p
      left join uploads u on p.kind = 'source' and u.video_id = p.video_id and u.state <> 'completed'
      where p.delete_after <= clock_timestamp()
        and (p.purged_at is null or p.purged_at < clock_timestamp() - interval '1 day')
        and not ${underLegalHold('p.video_id')}
-     order by p.delete_after limit $1`,
-    [limit],
+       and ($2::timestamptz is null or (p.delete_after, p.prefix) > ($2, $3))
+     order by p.delete_after, p.prefix limit $1`,
+    [limit, after?.deleteAfter ?? null, after?.prefix ?? ''],
     'purge-doomed',
   );
   return rows.map(({ key, uploadId, ...row }) => ({

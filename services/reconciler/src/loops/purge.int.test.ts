@@ -176,21 +176,32 @@ describe('purging objects', () => {
     expect((await objects.listUploads()).items).toEqual([]);
   });
 
-  it('goes on with the next prefix when one cannot be purged', async () => {
-    await doom('bad');
+  it('goes on with the next prefix when one cannot be purged, and when a hundred cannot', async () => {
+    const video = await doom('bad');
+    await store.query(
+      `insert into object_prefixes (prefix, video_id, kind, created_at, delete_after)
+       select 'bad/' || n || '/', $1, 'attempt', now(), now() - interval '1 hour' from generate_series(1, 101) n`,
+      [video],
+    );
     await doom('fine');
     await objects.put('fine/0', Buffer.from('x'));
     const log = captureLogger();
     const failing = {
       ...objects,
       list: (prefix: string, after?: string) =>
-        prefix === 'bad/' ? Promise.reject(new Error('store down')) : objects.list(prefix, after),
+        prefix.startsWith('bad/') ? Promise.reject(new Error('store down')) : objects.list(prefix, after),
     };
-    let failed = 0;
-    await purgeLoop({ ...parts(), objects: failing, logger: log.logger }).run(signal, () => failed++);
+    const loop = purgeLoop({ ...parts(), objects: failing, logger: log.logger });
+    expect([await loop.run(signal), await loop.run(signal)]).toEqual([0, 1]);
     expect(await keys('fine/')).toEqual([]);
-    expect(failed).toBe(1);
     expect(log.text()).toContain('store down');
+    // From the oldest on again.
+    await doom('later');
+    await store.query(
+      `update object_prefixes set delete_after = now() - interval '2 hours' where prefix = 'later/'`,
+    );
+    expect(await loop.run(signal)).toBe(1);
+    await store.query('delete from object_prefixes where video_id = $1', [video]);
   });
 
   it('aborts uploads that the record does not know, once they are a day old', async () => {

@@ -12,6 +12,6 @@ it.each([
   ['forgets what stayed empty', { mayPurge: true, purgedBefore: true, isEmpty: true }, 'forget'],
   ['leaves what is under a legal hold', { mayPurge: false, purgedBefore: true, isEmpty: true }, null],
 ] as const)('%s', (_, { purgedBefore, ...seen }, expected) => {
-  const doomed = { prefix: 'p/', videoId: 'vid_1', purgedBefore, upload: null };
+  const doomed = { prefix: 'p/', videoId: 'vid_1', purgedBefore, upload: null, deleteAfter: '' };
   expect(decidePurge({ ...seen, doomed })).toBe(expected);
 });

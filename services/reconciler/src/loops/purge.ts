@@ -7,6 +7,7 @@ import {
   forgetPrefix,
   markPurged,
   mayPurge,
+  type PurgeCursor,
   unknownUploads,
 } from '@millrace/store';
 import { reconcileAll, type ReconcileLoop, type Reconciler } from './loop.ts';
@@ -35,12 +36,20 @@ const prefixesPerRun = 100;
  */
 const orphanAgeMs = 24 * 3_600_000;
 
-/** Deletes the objects of tombstoned prefixes, twice a day apart (design, rule 9). */
+/**
+ * Deletes the objects of tombstoned prefixes, twice a day apart (design, rule 9). Each run goes on where the one before
+ * it ended, so that those that cannot be purged, however many, do not keep the others from being looked at.
+ */
 export function purgeLoop(deps: Deps): ReconcileLoop {
   const { store, objects } = deps;
+  let last: PurgeCursor | null = null;
   const prefixes: Reconciler<DoomedPrefix, SeenPrefix, PurgeDecision> = {
     name: 'purge-objects',
-    list: () => doomedPrefixes(store, prefixesPerRun),
+    list: async () => {
+      const due = await doomedPrefixes(store, prefixesPerRun, last);
+      last = due.length < prefixesPerRun ? null : (due.at(-1) ?? null);
+      return due;
+    },
     nameOf: ({ prefix }) => prefix,
     observe: async (doomed) => {
       const may = await mayPurge(store, doomed);
