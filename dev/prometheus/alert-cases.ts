@@ -209,6 +209,20 @@ export const alertCases: Record<string, AlertCase> = {
   MillraceDeadLetters: {
     ...of(on('millrace_bus_consumed_total', { topic: 't', outcome: 'dead' }), '0x10 1x30', ['0x30']),
   },
+  MillraceMessageStuck: {
+    fires: {
+      // Twice a minute, as often as the longest wait lets it be tried.
+      series: { [on('millrace_bus_consumed_total', { topic: 't', outcome: 'failed' })]: '0+2x40' },
+      at: '30m',
+    },
+    silent: [
+      // The record failed over.
+      {
+        series: { [on('millrace_bus_consumed_total', { topic: 't', outcome: 'failed' })]: '0+20x5 100x40' },
+        at: '30m',
+      },
+    ],
+  },
   MillraceConsumerLag: {
     fires: {
       series: { [on('millrace_bus_lag_messages', { topic: 'millrace.video.events' })]: '5000x30' },
