@@ -1,18 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
-import {
-  createTestDatabase,
-  seedAccount,
-  type SeededAccount,
-  seedProcessingVideo,
-  type TestDatabase,
-  waitFor,
-} from '@millrace/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { seedAccount, type SeededAccount, waitFor } from '@millrace/testing';
 import {
   type ClaimedTask,
-  claimTask,
-  createDatabase,
-  createEncodeJob,
   type Database,
   type EncodePauseScope,
   finishPlan,
@@ -21,39 +10,23 @@ import {
   republishQueued,
   resumeEncoding,
 } from './index.ts';
+import { claim, db, queueVideo, useEncodeQueue } from './testing/encode-queue.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
 let [one, two]: SeededAccount[] = [];
 
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+useEncodeQueue();
 beforeEach(async () => {
-  await db.query(
-    `truncate encode_pauses, task_outputs, encode_tasks, encode_jobs, encode_shares, object_prefixes, outbox, audit,
-       usage, usage_reservations, videos, projects, accounts cascade`,
-  );
   [one, two] = [await seedAccount(db), await seedAccount(db)];
 });
 
 const accountOf = (account: SeededAccount | undefined): string => account?.accountId ?? '';
-const claim = (taskClass: 'standard' | 'large' = 'standard', store = db): Promise<ClaimedTask | null> =>
-  claimTask(store, { worker: 'w', class: taskClass, leaseMs: 60_000 });
 const pause = (what: EncodePauseScope, { reason = null as string | null, actor = 'team' } = {}) =>
   db.transaction((tx) => pauseEncoding(tx, { pause: what, reason, actor }));
 const resume = (what: EncodePauseScope): Promise<void> =>
   db.transaction((tx) => resumeEncoding(tx, { pause: what, actor: 'team' }));
 
 async function queue(account = one, taskClass: 'standard' | 'large' = 'standard'): Promise<string> {
-  const seeded = account as SeededAccount;
-  const videoId = await seedProcessingVideo(db, seeded);
-  await db.transaction((tx) => createEncodeJob(tx, { videoId, accountId: seeded.accountId }));
+  const { videoId } = await queueVideo(account as SeededAccount);
   await db.query('update encode_tasks set class = $2 where video_id = $1', [videoId, taskClass]);
   return videoId;
 }

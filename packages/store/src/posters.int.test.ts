@@ -1,148 +1,31 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
-import {
-  createTestDatabase,
-  seedAccount,
-  type SeededAccount,
-  seedProcessingVideo,
-  type TestDatabase,
-} from '@millrace/testing';
+import { describe, expect, it } from '@jest/globals';
+import { seedAccount, seedProcessingVideo } from '@millrace/testing';
 import {
   abandonAttempt,
   attemptOf,
-  type ClaimedTask,
-  claimTask,
-  createDatabase,
-  createEncodeJob,
-  createHoldCommands,
-  type Database,
-  doomedPrefixes,
   failTask,
   findEncodeJob,
-  findIngestReport,
-  finishJob,
-  finishPlan,
   finishPoster,
-  finishTask,
   heartbeatTask,
-  lockVideo,
-  moveVideo,
-  openAttemptPrefix,
-  patchVideo,
-  pauseEncoding,
   readPlaybackState,
   reapExpiredLeases,
-  repairJobs,
-  republishQueued,
-  resumeEncoding,
 } from './index.ts';
+import { claim, column, db, expireLease, mustClaim, one, useEncodeQueue } from './testing/encode-queue.ts';
+import {
+  assembled,
+  assembling,
+  doomed,
+  finishMade,
+  jobsOf,
+  make,
+  openPrefix,
+  playing,
+  remove,
+  reportOf,
+  wish,
+} from './testing/posters.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
-let account: SeededAccount;
-
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
-beforeEach(async () => {
-  await db.query(
-    `truncate task_outputs, encode_tasks, encode_jobs, encode_shares, encode_pauses, object_prefixes, outbox, events,
-       usage, usage_reservations, video_holds, videos, projects, accounts cascade`,
-  );
-  account = await seedAccount(db);
-});
-
-const claim = (taskClass: 'standard' | 'large' = 'standard'): Promise<ClaimedTask | null> =>
-  claimTask(db, { worker: 'w', class: taskClass, leaseMs: 60_000 });
-async function mustClaim(): Promise<ClaimedTask> {
-  const task = await claim();
-  if (task === null) throw new Error('nothing to claim');
-  return task;
-}
-async function one<Row extends object>(sql: string, values: unknown[] = []): Promise<Row> {
-  const { rows } = await db.query<Row>(sql, values);
-  const row = rows[0];
-  if (row === undefined) throw new Error(`no row: ${sql}`);
-  return row;
-}
-const column = async (sql: string, values: unknown[] = []): Promise<unknown[]> =>
-  (await db.query<{ it: unknown }>(sql, values)).rows.map((row) => row.it);
-
-const openPrefix = async (task: ClaimedTask): Promise<string> => {
-  const prefix = await openAttemptPrefix(db, attemptOf(task));
-  if (prefix === null) throw new Error('no prefix');
-  return prefix;
-};
-
-/** An encode with pictures, up to its assemble task, which is claimed. */
-async function assembling(of: SeededAccount = account) {
-  const videoId = await seedProcessingVideo(db, of);
-  await db.transaction((tx) => createEncodeJob(tx, { videoId, accountId: of.accountId }));
-  const plan = { manifest: { v: 1 }, plannerVersion: 1, durationMs: 60_000, report: { planned: true } };
-  await finishPlan(db, await mustClaim(), { ...plan, tasks: [{ kind: 'images', index: 0, cost: 1 }] });
-  const images = await mustClaim();
-  const imagesPrefix = await openPrefix(images);
-  await finishTask(db, images, { prefix: imagesPrefix, output: {}, report: {} });
-  return { videoId, imagesPrefix, assemble: await mustClaim() };
-}
-
-async function assembled(task: ClaimedTask, posterAtSeconds?: number | null): Promise<string> {
-  const prefix = await openPrefix(task);
-  const qualities = ['360p'] as const;
-  const encode = { prefix, indexKey: `${prefix}index.json`, qualities, durationMs: 60_000, report: {} };
-  expect(await finishJob(db, task, { ...encode, posterAtSeconds })).toBe('done');
-  return prefix;
-}
-
-/** A video that plays, and the prefixes of its poster and index. */
-async function playing(of: SeededAccount = account) {
-  const { videoId, imagesPrefix, assemble } = await assembling(of);
-  const indexPrefix = await assembled(assemble, null);
-  await db.query('delete from outbox');
-  return { videoId, replaced: [imagesPrefix, indexPrefix].sort() };
-}
-
-const wish = (videoId: string, posterAtSeconds: number | null): Promise<unknown> =>
-  db.transaction(async (tx) => {
-    const video = await lockVideo(tx, videoId);
-    if (video === null || video.deletedAt !== null) return 'gone';
-    return patchVideo(tx, video, { posterAtSeconds });
-  });
-const remove = (videoId: string): Promise<unknown> =>
-  db.transaction((tx) => moveVideo(tx, videoId, { type: 'customer_delete' }, { deletedBy: 'customer' }));
-
-/** What an encoder does with the task of a poster, but for the picture. */
-async function make(task: ClaimedTask, replaced: readonly string[] = []) {
-  const job = await findEncodeJob(db, task.jobId);
-  const prefix = (await openAttemptPrefix(db, attemptOf(task))) ?? 'none/';
-  return {
-    ...{ prefix, indexKey: `${prefix}index.json`, replaced },
-    ...{ output: { posterAtSeconds: job?.posterAtSeconds }, report: { seconds: 1 } },
-  };
-}
-const finish = async (task: ClaimedTask, replaced: readonly string[] = []) =>
-  finishPoster(db, task, await make(task, replaced));
-
-const jobsOf = (videoId: string): Promise<unknown[]> =>
-  column(
-    `select j.state || ' ' || string_agg(t.kind || ' ' || t.status, ', ' order by t.id) as it
-     from encode_jobs j join encode_tasks t on t.job_id = j.id
-     where j.video_id = $1 and j.id <> (select current_job_id from videos where id = $1) group by j.id order by j.id`,
-    [videoId],
-  );
-const doomed = (): Promise<unknown[]> =>
-  column('select prefix as it from object_prefixes where delete_after <= clock_timestamp() order by prefix');
-const reportOf = async (videoId: string): Promise<unknown> =>
-  (await findIngestReport(db, account.projectId, videoId))?.details['poster'];
-const expireLease = (task: ClaimedTask) =>
-  db.query(`update encode_tasks set lease_until = now() - interval '1 s' where id = $1`, [task.id]);
-const makeDue = (task: ClaimedTask) =>
-  db.query('update encode_tasks set run_after = now() where id = $1', [task.id]);
+useEncodeQueue();
 
 describe('another moment for the poster', () => {
   it('of a video that plays is a job of its own, with the plan of the encode and a permit [VID-212]', async () => {
@@ -161,10 +44,10 @@ describe('another moment for the poster', () => {
   });
 
   it('is none when it is the same, or when the encode has yet to make its poster [VID-213]', async () => {
-    const { videoId } = await playing();
+    const { account, videoId } = await playing();
     await wish(videoId, null);
     await wish(videoId, 3);
-    await finish(await mustClaim());
+    await finishMade(await mustClaim());
     await wish(videoId, 3);
     expect(await jobsOf(videoId)).toEqual(['succeeded poster done']);
     const encoding = await seedProcessingVideo(db, account);
@@ -214,8 +97,8 @@ describe('another moment for the poster', () => {
     expect(await reapExpiredLeases(db)).toBe(1);
     const task = await mustClaim();
     expect(task).toMatchObject({ id: lost.id, losses: 1 });
-    expect(await finish(lost)).toBe('lost');
-    expect(await finish(task, replaced)).toBe('done');
+    expect(await finishPoster(db, lost, await make(lost))).toBe('lost');
+    expect(await finishMade(task, replaced)).toBe('done');
     expect(await doomed()).toEqual([lostPrefix]);
     const later = await column(
       `select prefix as it from object_prefixes where delete_after between
@@ -260,149 +143,9 @@ describe('another moment for the poster', () => {
     expect((await readPlaybackState(db, videoId))?.video?.indexKey).toBe(indexKey);
     const second = await mustClaim();
     expect(second.jobId).not.toBe(first.jobId);
-    expect(await finish(second, replaced)).toBe('done');
+    expect(await finishMade(second, replaced)).toBe('done');
     expect(await jobsOf(videoId)).toEqual(['cancelled poster cancelled', 'succeeded poster done']);
     expect(await reportOf(videoId)).toMatchObject({ state: 'succeeded', atSeconds: 8 });
-  });
-});
-
-describe('a poster that cannot be made', () => {
-  const failure = { code: 'invalid_file', message: 'No picture.' } as const;
-
-  it('leaves the video as it is, the report says why, and the same moment is tried again [VID-214]', async () => {
-    const { videoId } = await playing();
-    await wish(videoId, 7);
-    const video = () => one('select * from videos');
-    const before = await video();
-    const task = await mustClaim();
-    const prefix = await openPrefix(task);
-    expect(await failTask(db, attemptOf(task), { kind: 'source', failure, message: 'none' })).toEqual({
-      kind: 'failed',
-    });
-    expect(await video()).toEqual(before);
-    expect(await doomed()).toEqual([prefix]);
-    expect(await column('select type as it from events')).toEqual(['video.ready']);
-    expect(await reportOf(videoId)).toEqual({
-      ...{ state: 'failed', atSeconds: 7, failure: { ...failure, task: 'poster' } },
-    });
-    await wish(videoId, 7);
-    expect(await jobsOf(videoId)).toEqual(['failed poster failed', 'running poster queued']);
-  });
-
-  it.each([
-    ['ffmpeg fails', 'encoding', 3],
-    ['its workers are lost', 'lost', 6],
-  ] as const)('is given up when %s again and again [VID-214, ENC-018]', async (_, kind, tries) => {
-    const { videoId } = await playing();
-    const before = await one('select stored_ms, upload_ms from usage');
-    await wish(videoId, 7);
-    let failed = 0;
-    for (;;) {
-      const task = (await claim()) ?? (await claim('large'));
-      if (task === null) break;
-      failed += 1;
-      await openPrefix(task);
-      if (kind === 'encoding') await failTask(db, attemptOf(task), { kind, message: 'SIGSEGV' });
-      else {
-        await expireLease(task);
-        await reapExpiredLeases(db);
-      }
-      await makeDue(task);
-    }
-    expect(failed).toBe(tries);
-    expect((await readPlaybackState(db, videoId))?.video?.status).toBe('ready');
-    expect(await one('select stored_ms, upload_ms from usage')).toEqual(before);
-    expect(await doomed()).toHaveLength(tries);
-    expect(await reportOf(videoId)).toMatchObject({
-      ...{ state: 'failed', failure: { code: 'encoding_failed', task: 'poster' } },
-    });
-    expect(JSON.stringify(await reportOf(videoId))).toContain('stays as it was');
-  });
-});
-
-describe('while a poster is made', () => {
-  it('deleting the video ends that, and nothing of it is kept [VID-117]', async () => {
-    const { videoId, replaced } = await playing();
-    await wish(videoId, 7);
-    const task = await mustClaim();
-    const made = await make(task, replaced);
-    await remove(videoId);
-    expect(await heartbeatTask(db, attemptOf(task), 60_000)).toBe('cancelled');
-    expect(await finishPoster(db, task, made)).toBe('lost');
-    expect(await failTask(db, attemptOf(task), { kind: 'encoding', message: 'x' })).toEqual({ kind: 'lost' });
-    expect(await openAttemptPrefix(db, attemptOf(task))).toBeNull();
-    expect(await column('select prefix as it from object_prefixes where delete_after is null')).toEqual([]);
-    expect(await jobsOf(videoId)).toEqual(['cancelled poster cancelled']);
-  });
-
-  it('a hold stops playing, not that: the video is held with its new poster, and then plays with it', async () => {
-    const { videoId, replaced } = await playing();
-    const holds = createHoldCommands(db);
-    const hold = { videoId, source: 'admin', reference: 'admin' } as const;
-    await wish(videoId, 7);
-    const task = await mustClaim();
-    await holds.place({ ...hold, reason: null, legal: false }, 'admin');
-    expect(await heartbeatTask(db, attemptOf(task), 60_000)).toBe('ok');
-    const poster = await make(task, replaced);
-    expect(await finishPoster(db, task, poster)).toBe('done');
-    const state = async () => (await readPlaybackState(db, videoId))?.video;
-    expect(await state()).toMatchObject({ status: 'held', indexKey: poster.indexKey });
-    await wish(videoId, 9);
-    expect(await finish(await mustClaim(), [poster.prefix])).toBe('done');
-    await holds.lift(hold, 'admin');
-    expect((await state())?.status).toBe('ready');
-  });
-
-  it('what a legal hold keeps stays, replaced or not, until that is lifted [HLD-009]', async () => {
-    const { videoId, replaced } = await playing();
-    const holds = createHoldCommands(db);
-    const hold = { videoId, source: 'admin', reference: 'admin' } as const;
-    const going = async (): Promise<string[]> => {
-      await db.query(`update object_prefixes set delete_after = delete_after - interval '36 days'`);
-      return (await doomedPrefixes(db, 100)).map(({ prefix }) => prefix).sort();
-    };
-    await wish(videoId, 7);
-    expect(await finish(await mustClaim(), replaced)).toBe('done');
-    // Before they go.
-    await holds.place({ ...hold, reason: null, legal: true }, 'admin');
-    expect(await going()).toEqual([]);
-    await holds.lift(hold, 'admin');
-    expect(await going()).toEqual(replaced);
-
-    await holds.place({ ...hold, reason: null, legal: true }, 'admin');
-    await wish(videoId, 8);
-    const lost = await mustClaim();
-    await openPrefix(lost);
-    await remove(videoId);
-    expect(await abandonAttempt(db, attemptOf(lost))).toBeNull();
-    expect(await going()).toEqual([]);
-    await holds.lift(hold, 'admin');
-    expect(await going()).toEqual(await column('select prefix as it from object_prefixes order by 1'));
-  });
-});
-
-describe('the task of a poster', () => {
-  it('waits for the end of a pause', async () => {
-    const { videoId } = await playing();
-    await wish(videoId, 7);
-    const pause = { scope: 'account', accountId: account.accountId } as const;
-    await db.transaction((tx) => pauseEncoding(tx, { pause, reason: null, actor: 'admin' }));
-    expect(await claim()).toBeNull();
-    await db.transaction((tx) => resumeEncoding(tx, { pause, actor: 'admin' }));
-    expect((await mustClaim()).kind).toBe('poster');
-  });
-
-  it('is left alone by the repair of jobs, and gets another permit when it waits for long', async () => {
-    const { videoId } = await playing();
-    await wish(videoId, 7);
-    expect(await repairJobs(db)).toBe(0);
-    await db.query('delete from outbox');
-    await db.query(`update encode_tasks set run_after = now() - interval '1 h' where kind = 'poster'`);
-    expect(await republishQueued(db, { olderThanMs: 60_000, limit: 10 })).toBe(1);
-    expect(await column(`select value ->> 'kind' as it from outbox`)).toEqual(['poster']);
-    await mustClaim();
-    expect(await repairJobs(db)).toBe(0);
-    expect(await jobsOf(videoId)).toEqual(['running poster processing']);
   });
 });
 
@@ -412,7 +155,7 @@ describe('a moment that is chosen while the video is encoded', () => {
     ['is none when they were made by it', 5, []],
     ['is none when that is not known', undefined, []],
   ])('%s [VID-212]', async (_, madeFor, jobs) => {
-    const { videoId, assemble } = await assembling();
+    const { videoId, assemble } = await assembling(await seedAccount(db));
     await wish(videoId, 5);
     expect(await jobsOf(videoId)).toEqual([]);
     await assembled(assemble, madeFor);

@@ -1,37 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type FailureCode } from '@millrace/contract';
 import { type VideoTrigger } from '@millrace/domain';
-import { silentLogger } from '@millrace/platform';
-import {
-  createTestDatabase,
-  seedAccount,
-  type SeededAccount,
-  seedProcessingVideo,
-  type TestDatabase,
-} from '@millrace/testing';
-import { createDatabase, type Database, lockUsage, moveVideo } from './index.ts';
-import { reserveEncode } from './usage.ts';
+import { seedAccount, type SeededAccount, seedProcessingVideo } from '@millrace/testing';
+import { moveVideo } from './index.ts';
+import { db, useDatabase } from './testing/database.ts';
+import { reserve, usageOf } from './testing/usage.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
 let account: SeededAccount;
 let videoId: string;
 
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+useDatabase();
 beforeEach(async () => {
   account = await seedAccount(db);
   videoId = await seedProcessingVideo(db, account);
-  await db.transaction(async (tx) => {
-    const usage = await lockUsage(tx, account.accountId);
-    await reserveEncode(tx, usage, { videoId, durationMs: 7_000 });
-  });
+  await reserve(account.accountId, { videoId, durationMs: 7_000 });
 });
 
 const move = (trigger: VideoTrigger): Promise<unknown> =>
@@ -40,13 +22,7 @@ const failed = (code: FailureCode): VideoTrigger => ({
   type: 'encoding_failed',
   failure: { code, message: 'It failed.' },
 });
-async function used(): Promise<{ stored: number; upload: number } | undefined> {
-  const { rows } = await db.query<{ stored: number; upload: number }>(
-    'select stored_ms as stored, upload_ms as upload from usage where account_id = $1',
-    [account.accountId],
-  );
-  return rows[0];
-}
+const used = () => usageOf(account.accountId);
 
 describe('what a video holds of the limits', () => {
   it('is stored seconds while it is processing, ready or held, and upload seconds for the period [LIM-106, LIM-107]', async () => {

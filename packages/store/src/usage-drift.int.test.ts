@@ -1,28 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
-import {
-  createTestDatabase,
-  race,
-  seedAccount,
-  type SeededAccount,
-  seedProcessingVideo,
-  type TestDatabase,
-} from '@millrace/testing';
-import { createDatabase, type Database, lockUsage, moveVideo } from './index.ts';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { race, seedAccount, type SeededAccount, seedProcessingVideo } from '@millrace/testing';
+import { moveVideo } from './index.ts';
+import { db, useDatabase } from './testing/database.ts';
+import { reserve, usageOf } from './testing/usage.ts';
 import { correctUsageDrift } from './usage-drift.ts';
-import { reserveEncode } from './usage.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
 let account: SeededAccount;
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+
+useDatabase();
 beforeEach(async () => {
   account = await seedAccount(db);
 });
@@ -36,9 +21,7 @@ async function planned(durationMs: number): Promise<string> {
     [videoId, account.accountId, { durationSeconds: durationMs / 1_000 }],
   );
   await db.query(`update videos set current_job_id = 'job_' || id where id = $1`, [videoId]);
-  await db.transaction(async (tx) => {
-    await reserveEncode(tx, await lockUsage(tx, account.accountId), { videoId, durationMs });
-  });
+  await reserve(account.accountId, { videoId, durationMs });
   return videoId;
 }
 /** One that plays; what does is a part of a frame longer than what was planned. */
@@ -50,13 +33,7 @@ async function ready(durationMs: number): Promise<string> {
   return videoId;
 }
 const correct = async (): Promise<unknown[]> => correctUsageDrift(db);
-async function used(): Promise<unknown> {
-  const { rows } = await db.query<{ stored: number; upload: number }>(
-    'select stored_ms as stored, upload_ms as upload from usage where account_id = $1',
-    [account.accountId],
-  );
-  return rows[0];
-}
+const used = () => usageOf(account.accountId);
 
 describe('what videos hold of limits', () => {
   it('is left alone where it is what was measured', async () => {

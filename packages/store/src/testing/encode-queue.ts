@@ -1,41 +1,26 @@
-import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
+import { beforeEach, expect } from '@jest/globals';
 import { type TaskClass } from '@millrace/domain';
-import { silentLogger } from '@millrace/platform';
-import {
-  createTestDatabase,
-  type SeededAccount,
-  seedProcessingVideo,
-  type TestDatabase,
-} from '@millrace/testing';
+import { type SeededAccount, seedProcessingVideo } from '@millrace/testing';
 import {
   type ClaimedTask,
   claimTask,
-  createDatabase,
   createEncodeJob,
   type Database,
   finishJob,
   finishPlan,
   finishTask,
 } from '../index.ts';
+import { db, one, useDatabase } from './database.ts';
 
-/** The record of the suite that called `useEncodeQueue`, from its first test on. */
-export let db: Database;
+export { column, db, one } from './database.ts';
 
 /** Gives a suite a record of its own, with nothing to encode at the beginning of each test. */
 export function useEncodeQueue(): void {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    db = createDatabase({ connectionString: database.connectionString, logger: silentLogger, max: 16 });
-  });
-  afterAll(async () => {
-    await db.close();
-    await database.drop();
-  });
+  useDatabase();
   beforeEach(async () => {
     await db.query(
       `truncate task_outputs, encode_tasks, encode_jobs, encode_shares, encode_pauses, object_prefixes, outbox, events,
-         usage, usage_reservations, video_holds, videos, projects, accounts cascade`,
+         audit, usage, usage_reservations, video_holds, videos, projects, accounts cascade`,
     );
   });
 }
@@ -48,17 +33,6 @@ export async function mustClaim(): Promise<ClaimedTask> {
   if (task === null) throw new Error('nothing to claim');
   return task;
 }
-
-export async function one<Row extends object>(sql: string, values: unknown[] = []): Promise<Row> {
-  const { rows } = await db.query<Row>(sql, values);
-  const row = rows[0];
-  if (row === undefined) throw new Error(`no row: ${sql}`);
-  return row;
-}
-
-/** The column `it` of every row. */
-export const column = async (sql: string, values: unknown[] = []): Promise<unknown[]> =>
-  (await db.query<{ it: unknown }>(sql, values)).rows.map((row) => row.it);
 
 export const expireLease = (task: ClaimedTask): Promise<unknown> =>
   db.query(`update encode_tasks set lease_until = now() - interval '1 s' where id = $1`, [task.id]);
