@@ -1,59 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
-import {
-  createTestDatabase,
-  race,
-  raceRounds,
-  seedAccount,
-  type SeededAccount,
-  seedProcessingVideo,
-  type TestDatabase,
-} from '@millrace/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { race, raceRounds, seedAccount, type SeededAccount } from '@millrace/testing';
 import {
   abandonAttempt,
   attemptOf,
   type ClaimedTask,
-  claimTask,
-  createDatabase,
-  type Database,
   findEncodeJob,
   finishPoster,
   heartbeatTask,
-  lockVideo,
-  moveVideo,
   openAttemptPrefix,
-  patchVideo,
 } from './index.ts';
+import { claim, column, db, mustClaim, one, useEncodeQueue } from './testing/encode-queue.ts';
+import { remove, seedReadyVideo, wish } from './testing/posters.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
 let account: SeededAccount;
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
+
+useEncodeQueue();
+beforeEach(async () => {
   account = await seedAccount(db);
 });
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
-
-async function playing(): Promise<string> {
-  const videoId = await seedProcessingVideo(db, account);
-  const changes = { indexKey: 'first/index.json', durationMs: 60_000 };
-  await db.transaction((tx) => moveVideo(tx, videoId, { type: 'encoding_finished' }, { changes }));
-  return videoId;
-}
-
-const wish = (videoId: string, posterAtSeconds: number): Promise<unknown> =>
-  db.transaction(async (tx) => {
-    const video = await lockVideo(tx, videoId);
-    if (video !== null && video.deletedAt === null) await patchVideo(tx, video, { posterAtSeconds });
-  });
-const remove = (videoId: string): Promise<unknown> =>
-  db.transaction((tx) => moveVideo(tx, videoId, { type: 'customer_delete' }, { deletedBy: 'customer' }));
-const claim = (): Promise<ClaimedTask | null> =>
-  claimTask(db, { worker: 'w', class: 'standard', leaseMs: 60_000 });
 
 /** Makes a poster of the moment that the job asks for, which the index's key names. */
 async function make(task: ClaimedTask): Promise<string> {
@@ -85,8 +49,8 @@ interface Left {
   /** Prefixes of attempts that stay. */
   kept: string[];
 }
-async function left(videoId: string): Promise<Left | undefined> {
-  const { rows } = await db.query<Left>(
+const left = (videoId: string): Promise<Left> =>
+  one<Left>(
     `select v.deleted_at is not null as deleted, v.poster_at_seconds as wish, v.index_key as shown,
        (select count(*) from encode_jobs j where j.video_id = v.id and j.state = 'running') as running,
        (select count(*) from encode_tasks t where t.video_id = v.id and t.status in ('queued', 'processing')) as open,
@@ -95,15 +59,12 @@ async function left(videoId: string): Promise<Left | undefined> {
      from videos v where v.id = $1`,
     [videoId],
   );
-  return rows[0];
-}
 
 /** Two choose at once, while one poster is being made and another worker looks; then all is done that is to do. */
 async function round(others: readonly ((videoId: string) => Promise<unknown>)[]): Promise<Left> {
-  const videoId = await playing();
+  const videoId = await seedReadyVideo(account);
   await wish(videoId, 1);
-  const first = await claim();
-  if (first === null) throw new Error('nothing to claim');
+  const first = await mustClaim();
   await race([
     () => make(first),
     () => wish(videoId, 2),
@@ -112,10 +73,10 @@ async function round(others: readonly ((videoId: string) => Promise<unknown>)[])
     ...others.map((other) => () => other(videoId)),
   ]);
   const meanwhile = await left(videoId);
-  expect(meanwhile?.open).toBe(meanwhile?.running);
-  expect(meanwhile?.running).toBeLessThanOrEqual(1);
+  expect(meanwhile.open).toBe(meanwhile.running);
+  expect(meanwhile.running).toBeLessThanOrEqual(1);
   while ((await work()) !== 'idle');
-  return (await left(videoId)) as Left;
+  return left(videoId);
 }
 
 describe('a poster that is chosen by two, made and looked for at once, 200 times', () => {
@@ -135,9 +96,8 @@ describe('a poster that is chosen by two, made and looked for at once, 200 times
     }
     // Locks are taken in one order everywhere: video, job, task. Rivals wait; none is a victim.
     await db.query('select pg_stat_force_next_flush()');
-    const { rows } = await db.query(
-      'select deadlocks from pg_stat_database where datname = current_database()',
-    );
-    expect(rows).toEqual([{ deadlocks: 0 }]);
+    expect(
+      await column('select deadlocks as it from pg_stat_database where datname = current_database()'),
+    ).toEqual([0]);
   });
 });
