@@ -44,6 +44,7 @@ async function setUp(first: KubernetesObject[]) {
       return Promise.resolve();
     },
     onChanged: (name) => told.push(name),
+    outlives: ({ metadata: { uid } }) => uid.startsWith('kept'),
   });
   const stopping = new AbortController();
   const running = cache.loop.run(stopping.signal, () => undefined);
@@ -63,6 +64,20 @@ describe('a cache of objects', () => {
     watches[0]?.say({ type: 'deleted', object: object('a', 3) });
     expect(told).toEqual(['listed a', 'b', 'a']);
     expect([cache.names(), cache.get('a')]).toEqual([['b'], null]);
+  });
+
+  it('keeps of what was deleted what is to be kept, in order, until it is told to forget it', async () => {
+    const [first, second] = [object('a', 2, 'kept-1'), object('a', 4, 'kept-2')];
+    const { watches, cache } = await setUp([object('a', 1, 'kept-1'), object('b', 1)]);
+    watches[0]?.say({ type: 'deleted', object: object('b', 2) });
+    watches[0]?.say({ type: 'deleted', object: first });
+    watches[0]?.say({ type: 'changed', object: object('a', 3, 'kept-2') });
+    watches[0]?.say({ type: 'deleted', object: second });
+    expect([cache.gone('b'), cache.gone('a')]).toEqual([null, first]);
+    cache.forget(first);
+    expect(cache.gone('a')).toBe(second);
+    cache.forget(second);
+    expect(cache.gone('a')).toBeNull();
   });
 
   it.each([

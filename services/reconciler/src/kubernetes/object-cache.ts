@@ -10,6 +10,8 @@ export interface ObjectCacheOptions {
   onListed: () => Promise<void>;
   /** The object of this name changed, or is gone. */
   onChanged: (name: string) => void;
+  /** Whether an object is to be kept when it was deleted, until `forget`. */
+  outlives: (object: KubernetesObject) => boolean;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
@@ -19,6 +21,10 @@ export interface ObjectCacheOptions {
 export interface ObjectCache {
   get(name: string): KubernetesObject | null;
   names(): string[];
+  /** The first of this name that was deleted and is to be kept. A watch told of it; a list tells of none. */
+  gone(name: string): KubernetesObject | null;
+  /** Nothing is left to do for an object that is gone. */
+  forget(object: KubernetesObject): void;
   /** Takes what the API server answered to a write, so that the next look does not wait for the watch to tell. */
   put(object: KubernetesObject): void;
   loop: Loop;
@@ -33,8 +39,9 @@ const shortestWatchMs = 1_000;
  * the resync. So nothing depends on how a watch ended, and what a watch kept back is noticed within one resync.
  */
 export function createObjectCache(options: ObjectCacheOptions): ObjectCache {
-  const { api, kind, resyncMs, onListed, onChanged, clock, logger, metrics } = options;
+  const { api, kind, resyncMs, onListed, onChanged, outlives, clock, logger, metrics } = options;
   const objects = new Map<string, KubernetesObject>();
+  const gone = new Set<KubernetesObject>();
   const lists = metrics.counter('millrace_kubernetes_lists_total', 'How often all objects were listed.', [
     'kind',
   ]);
@@ -46,8 +53,11 @@ export function createObjectCache(options: ObjectCacheOptions): ObjectCache {
 
   const take = ({ type, object }: Change): void => {
     const { name } = object.metadata;
-    if (type === 'deleted') objects.delete(name);
-    else objects.set(name, object);
+    if (type === 'changed') objects.set(name, object);
+    else {
+      objects.delete(name);
+      if (outlives(object)) gone.add(object);
+    }
     count.set(objects.size, { kind });
     onChanged(name);
   };
@@ -82,6 +92,10 @@ export function createObjectCache(options: ObjectCacheOptions): ObjectCache {
   return {
     get: (name) => objects.get(name) ?? null,
     names: () => [...objects.keys()],
+    gone: (name) => [...gone].find(({ metadata }) => metadata.name === name) ?? null,
+    forget: (object) => {
+      gone.delete(object);
+    },
     put: (object) => {
       const known = objects.get(object.metadata.name);
       if (known?.metadata.uid !== object.metadata.uid) return;

@@ -14,6 +14,7 @@ import { layWire } from './testing/wire.ts';
 const buildMs = 30 * 60_000;
 const testMs = 300_000;
 const forEvents = { timeoutMs: 120_000 };
+const withoutFinalizers = JSON.stringify([{ op: 'remove', path: '/rules/1' }]);
 const script = fileURLToPath(new URL('testing/operator-process.ts', import.meta.url));
 
 describeWith(missingForKubernetes(), 'the operator, when things break', () => {
@@ -81,6 +82,25 @@ describeWith(missingForKubernetes(), 'the operator, when things break', () => {
         return rows[0]?.reason === 'edited';
       }, forEvents);
       await second.stop();
+    },
+    testMs,
+  );
+
+  it(
+    'lifts what was deleted with Release before it had a finalizer',
+    async () => {
+      // Whoever may not write to objects cannot be in time with the finalizer.
+      const operator = await start(600_000, await cluster.accountKubeconfig());
+      const videoId = await hold('released-at-once');
+      await held('released-at-once');
+      await cluster.kubectl(['patch', 'role', 'operator', '--type=json', '-p', withoutFinalizers]);
+      const asked = ['auth', 'can-i', 'patch', 'videoholds', '--as=system:serviceaccount:default:operator'];
+      // It exits with 1 for a no.
+      await waitFor(() => cluster.kubectl(asked).then(() => null, String), forEvents);
+      await cluster.change('VideoHold', 'released-at-once', { spec: { onDelete: 'Release' } });
+      await cluster.remove('VideoHold', 'released-at-once');
+      await waitFor(async () => (await record.statusOf(videoId)) === 'ready', forEvents);
+      await operator.stop();
     },
     testMs,
   );

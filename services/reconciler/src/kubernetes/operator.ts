@@ -1,10 +1,11 @@
 import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
 import { type EffectiveHold } from '@millrace/store';
 import { reconcile, type Reconciler } from '../loops/loop.ts';
-import { type Kind, type KubernetesApi } from './api.ts';
+import { type Kind, type KubernetesApi, type KubernetesObject } from './api.ts';
 import { createObjectCache, type ObjectCache } from './object-cache.ts';
 import { planReconciler } from './plan-reconciler.ts';
 import { type ObjectDeps, videoHoldReconciler } from './video-hold-reconciler.ts';
+import { releases } from './video-hold.ts';
 import { createWorkQueue } from './work-queue.ts';
 
 export interface OperatorDeps extends ObjectDeps {
@@ -23,8 +24,10 @@ export interface Operator {
 }
 
 export function createOperator(deps: OperatorDeps): Operator {
-  const holds = follow(deps, 'VideoHold', (cache) => videoHoldReconciler(deps, cache));
-  const plans = follow(deps, 'Plan', (cache) => planReconciler(deps, cache));
+  const holds = follow(deps, { kind: 'VideoHold', outlives: releases }, (cache) =>
+    videoHoldReconciler(deps, cache),
+  );
+  const plans = follow(deps, { kind: 'Plan', outlives: () => false }, (cache) => planReconciler(deps, cache));
   const prefix = `${deps.api.namespace}/`;
   return {
     loops: [...holds.loops, ...plans.loops],
@@ -37,11 +40,11 @@ export function createOperator(deps: OperatorDeps): Operator {
 /** Wires one kind: what its cache hears of goes through its queue to its reconciler. */
 function follow<Seen, Decision>(
   deps: OperatorDeps,
-  kind: Kind,
+  followed: { kind: Kind; outlives: (object: KubernetesObject) => boolean },
   reconcilerOf: (cache: ObjectCache) => Reconciler<string, Seen, Decision>,
 ): { loops: Loop[]; add(name: string): void } {
   const cache = createObjectCache({
-    ...{ ...deps, kind },
+    ...{ ...deps, ...followed },
     onListed: async () => {
       for (const name of await reconciler.list()) queue.add(name);
     },

@@ -64,6 +64,9 @@ export function videoHoldReconciler(
           if (!(error instanceof ProblemError) || error.code !== 'not_found') throw error;
         });
         break;
+      case 'forget':
+        cache.forget(object);
+        break;
       case 'status':
         cache.put(await api.writeStatus('VideoHold', object, next.status));
         await tellNews(deps, { kind: 'VideoHold', object, news: next.news });
@@ -75,14 +78,17 @@ export function videoHoldReconciler(
     list: () => Promise.resolve(cache.names()),
     nameOf: (name) => name,
     observe: async (name) => {
-      const object = cache.get(name);
+      const [there, gone] = [cache.get(name), cache.gone(name)];
+      const object = gone ?? there;
       if (object === null) return null;
       const spec = readSpec(object);
       const record =
         spec === null
           ? { video: null, hold: null }
           : await readKubernetesHold(store, { videoId: spec.videoId, reference: nameOf(object) });
-      return { object, spec, record };
+      if (gone === null) return { object, spec, record };
+      const takenOver = there !== null && readSpec(there)?.videoId === spec?.videoId;
+      return { object, spec, record, gone: { takenOver } };
     },
     decide: (seen, now) => (seen === null ? null : decideVideoHold(seen, now)),
     act: async ({ steps, again }, seen) => {

@@ -13,6 +13,7 @@ interface Situation {
   status?: unknown;
   video?: RecordedHold['video'];
   hold?: Partial<NonNullable<RecordedHold['hold']>> | null;
+  gone?: { takenOver: boolean };
 }
 
 function decide({
@@ -21,6 +22,7 @@ function decide({
   status,
   video,
   hold = null,
+  gone,
 }: Situation): VideoHoldDecision | null {
   const object: KubernetesObject = {
     metadata: {
@@ -35,7 +37,8 @@ function decide({
     video: video === undefined ? { status: 'ready', deleted: false } : video,
     hold: hold && { reason: null, legal: false, placedAt, effectiveAt: null, ...hold },
   };
-  return decideVideoHold({ object, spec: readSpec(object), record }, now);
+  const seen = { object, spec: readSpec(object), record };
+  return decideVideoHold(gone === undefined ? seen : { ...seen, gone }, now);
 }
 const types = (decision: VideoHoldDecision | null): string[] => decision?.steps.map(({ type }) => type) ?? [];
 /** The conditions that are written, as `type=status/reason`. */
@@ -155,5 +158,27 @@ describe('a VideoHold that is being deleted', () => {
   it('is left alone once it is let go of, and places nothing', () => {
     const gone = { ...metadata, finalizers: ['other/one'] };
     expect(decide({ metadata: gone, spec: { onDelete: 'Release' } })).toBeNull();
+  });
+});
+
+describe('a VideoHold that is gone', () => {
+  const gone = { takenOver: false };
+  const spec = { onDelete: 'Release' };
+
+  it('has its hold lifted by its last word, though it never had a finalizer', () => {
+    const decision = decide({ gone, spec, hold: {} });
+    expect(decision).toEqual({
+      steps: [{ type: 'lift', videoId: 'vid_1' }, { type: 'forget' }],
+      again: true,
+    });
+  });
+
+  it('leaves its hold when it retains, and to one that took its name over', () => {
+    expect(types(decide({ gone, hold: {} }))).toEqual(['forget']);
+    expect(types(decide({ gone: { takenOver: true }, spec, hold: {} }))).toEqual(['forget']);
+  });
+
+  it('is forgotten when nothing is left to lift', () => {
+    expect(types(decide({ gone, spec }))).toEqual(['forget']);
   });
 });

@@ -21,12 +21,15 @@ export interface SeenVideoHold {
   /** Null when it is not one that can be read. */
   spec: VideoHoldSpec | null;
   record: RecordedHold;
+  /** It is gone already: this is the last that was heard of it. */
+  gone?: { /** Another of its name is there, and is about the same video. */ takenOver: boolean };
 }
 
 export type VideoHoldStep =
   | { type: 'finalizers'; finalizers: readonly string[] }
   | { type: 'place'; spec: VideoHoldSpec }
   | { type: 'lift'; videoId: string }
+  | { type: 'forget' }
   | StatusStep;
 
 /** What to do, in this order; `again` when the outcome must be looked at anew. */
@@ -39,6 +42,9 @@ export interface VideoHoldDecision {
 export const readSpec = (object: KubernetesObject): VideoHoldSpec | null =>
   videoHoldSpec.safeParse(object.spec).data ?? null;
 
+/** Whether deleting an object lifts its hold. */
+export const releases = (object: KubernetesObject): boolean => readSpec(object)?.onDelete === 'Release';
+
 /**
  * What a `VideoHold` asks for. It is one more source of holds: it places its own and, deleted with
  * `onDelete: Release`, lifts its own. Such an object has a finalizer before its hold is placed, so that no delete can
@@ -46,6 +52,7 @@ export const readSpec = (object: KubernetesObject): VideoHoldSpec | null =>
  */
 export function decideVideoHold(seen: SeenVideoHold, now: Date): VideoHoldDecision | null {
   const { object, spec } = seen;
+  if (seen.gone !== undefined) return decideGone(seen, seen.gone);
   if (object.metadata.deletionTimestamp !== undefined) return decideDeletion(seen);
   if (spec === null) return told(seen, [unreadable], now);
   const wanted = finalizersOf(object, spec.onDelete === 'Release');
@@ -66,6 +73,21 @@ function decideDeletion({ object, spec, record }: SeenVideoHold): VideoHoldDecis
       { type: 'finalizers', finalizers },
     ],
     again: false,
+  };
+}
+
+/**
+ * Somebody may delete an object right after an edit to `Release`, before it has its finalizer. Its last word is what a
+ * watch said then. One that took its name and its hold over keeps the hold.
+ */
+function decideGone(
+  { spec, record }: SeenVideoHold,
+  { takenOver }: NonNullable<SeenVideoHold['gone']>,
+): VideoHoldDecision {
+  const lifts = spec?.onDelete === 'Release' && record.hold !== null && !takenOver;
+  return {
+    steps: [...(lifts ? [{ type: 'lift', videoId: spec.videoId } as const] : []), { type: 'forget' }],
+    again: true,
   };
 }
 
