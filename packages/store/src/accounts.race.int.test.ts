@@ -1,28 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
-import { createTestDatabase, race, raceRounds, seedAccount, type TestDatabase } from '@millrace/testing';
-import {
-  createDatabase,
-  type Database,
-  openChallenge,
-  reserveChallenge,
-  tryPhoneCode,
-  userOfIdentity,
-} from './index.ts';
+import { describe, expect, it } from '@jest/globals';
+import { race, raceRounds, seedAccount } from '@millrace/testing';
+import { openChallenge, reserveChallenge, tryPhoneCode, userOfIdentity } from './index.ts';
+import { db, useDatabase } from './testing/database.ts';
 
 /** One person does the same thing in several places at once: each race runs 200 times. */
 
 const now = new Date();
-let testDatabase: TestDatabase;
-let db: Database;
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+useDatabase();
 
 describe('verify against verify of a phone', () => {
   const hash = (text: string): Buffer => Buffer.from(text.padEnd(32, '.'));

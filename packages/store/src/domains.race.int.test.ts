@@ -1,30 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
-import {
-  createTestDatabase,
-  race,
-  raceRounds,
-  seedAccount,
-  type SeededAccount,
-  type TestDatabase,
-} from '@millrace/testing';
-import { addDomain, createDatabase, type Database, recordDomainCheck, removeDomain } from './index.ts';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { race, raceRounds, seedAccount, type SeededAccount } from '@millrace/testing';
+import { addDomain, recordDomainCheck, removeDomain } from './index.ts';
+import { db, useDatabase } from './testing/database.ts';
 
 /** Several accounts prove one name at the same time: each race runs 200 times. */
 
 const hostname = 'contested.example.com';
 const now = new Date();
-let testDatabase: TestDatabase;
-let db: Database;
 let accounts: SeededAccount[];
+useDatabase();
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
   accounts = [await seedAccount(db), await seedAccount(db), await seedAccount(db)];
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
 });
 beforeEach(() => db.query('delete from domains'));
 

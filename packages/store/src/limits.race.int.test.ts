@@ -1,43 +1,25 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
-import {
-  createTestDatabase,
-  race,
-  raceRounds,
-  seedAccount,
-  seedProcessingVideo,
-  type TestDatabase,
-} from '@millrace/testing';
+import { describe, expect, it } from '@jest/globals';
+import { race, raceRounds, seedAccount, seedProcessingVideo } from '@millrace/testing';
 import {
   addDomain,
   claimTask,
   createApiKey,
-  createDatabase,
   createEncodeJob,
   createProject,
-  type Database,
   lockUsage,
   recordDomainCheck,
   reserveChallenge,
   type Transaction,
 } from './index.ts';
 import { releaseReservations } from './reservations.ts';
+import { db, useDatabase } from './testing/database.ts';
 import { reserveEncode } from './usage.ts';
 import { createEndpoint } from './webhook-endpoints.ts';
 
 /** There is room for one more and three ask at once, 200 times: one gets it, however they interleave. */
 
 const now = new Date();
-let testDatabase: TestDatabase;
-let db: Database;
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+useDatabase();
 
 type Contender = (tx: Transaction, n: number) => Promise<unknown>;
 /** How three transactions at once ended, sorted. */

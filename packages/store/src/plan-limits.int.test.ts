@@ -1,27 +1,16 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
-import { createTestDatabase, seedAccount, type TestDatabase } from '@millrace/testing';
+import { expect, it } from '@jest/globals';
+import { seedAccount } from '@millrace/testing';
 import {
   announcePlans,
   applyPlan,
-  createDatabase,
-  type Database,
   type PlanOwner,
   readPlanLimits,
   type RecordedPlan,
   setPlan,
 } from './index.ts';
+import { db, useDatabase } from './testing/database.ts';
 
-let database: TestDatabase;
-let db: Database;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ connectionString: database.connectionString, logger: silentLogger });
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+useDatabase();
 
 const owner: PlanOwner = { uid: 'one', generation: 1, createdAt: new Date('2030-01-01T00:00:00Z') };
 const read = async (): Promise<RecordedPlan> => {

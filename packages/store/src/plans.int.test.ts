@@ -1,18 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
-import { createTestDatabase, type TestDatabase } from '@millrace/testing';
-import { createDatabase, type Database } from './index.ts';
+import { describe, expect, it } from '@jest/globals';
+import { db, useDatabase } from './testing/database.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+useDatabase();
 
 /** Some columns of the four plans, from the smallest to the largest; null is no limit. */
 async function columns(...names: string[]): Promise<unknown[][]> {

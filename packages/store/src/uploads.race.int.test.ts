@@ -1,20 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { newId, randomSegment } from '@millrace/domain';
-import { silentLogger } from '@millrace/platform';
-import {
-  createTestDatabase,
-  race,
-  raceRounds,
-  seedAccount,
-  type SeededAccount,
-  type TestDatabase,
-} from '@millrace/testing';
+import { race, raceRounds, seedAccount, type SeededAccount } from '@millrace/testing';
 import {
   beginCompletion,
   cancelUpload,
-  createDatabase,
   createProject,
-  type Database,
   deleteProject,
   expireUploads,
   finishCompletion,
@@ -22,20 +12,14 @@ import {
   moveVideo,
   newPrefix,
 } from './index.ts';
+import { db, useDatabase } from './testing/database.ts';
 
 /** What may end an upload comes at the same time: each race runs 200 times. */
 
-let testDatabase: TestDatabase;
-let db: Database;
 let account: SeededAccount;
+useDatabase();
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ connectionString: testDatabase.connectionString, logger: silentLogger });
   account = await seedAccount(db);
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
 });
 
 interface OpenUpload {
