@@ -97,6 +97,77 @@ describe('a work queue', () => {
     expect(keys()).toHaveLength(15);
   });
 
+  it('does not cut the wait after a failure short when the item is added, nor its wait for its rate', async () => {
+    const { clock, turns, add, settle, keys } = setUp();
+    const failNext = async (): Promise<void> => {
+      turns.at(-1)?.fail();
+      await clock.whenSleeping();
+    };
+    add('a');
+    await settle();
+    for (let failure = 0; failure < 6; failure++) {
+      await failNext();
+      await clock.advance(100 * 2 ** failure);
+    }
+    add('a');
+    await failNext();
+    const before = keys().length;
+    for (let edit = 0; edit < 30; edit++) {
+      add('a');
+      await clock.advance(100);
+    }
+    // At least half of 6.4 s.
+    expect(keys()).toHaveLength(before);
+    await clock.advance(3_400);
+    expect(keys()).toHaveLength(before + 1);
+  });
+
+  it('answers whatever adds one item on and on with ten turns and then one a second, and others at once', async () => {
+    const { clock, turns, add, settle, keys } = setUp();
+    const turnsOf = (key: string): number => keys().filter((each) => each === key).length;
+    const storm = async (ms: number): Promise<void> => {
+      for (let spent = 0; spent < ms; spent += 20) {
+        add('a');
+        await settle();
+        turns.at(-1)?.finish(null);
+        await clock.advance(20);
+      }
+    };
+    await storm(900);
+    expect(turnsOf('a')).toBe(10);
+    add('b');
+    await settle();
+    expect(turnsOf('b')).toBe(1);
+    await storm(5_000);
+    expect(turnsOf('a')).toBe(15);
+  });
+
+  it('spreads what failed all at once over time', async () => {
+    const { clock, turns, add, settle, keys } = setUp();
+    const many = 400;
+    for (let n = 0; n < many; n++) add(`item-${n}`);
+    await settle();
+    for (let n = 0; n < many; n++) {
+      turns[n]?.fail();
+      await settle();
+    }
+    const retried = async (): Promise<number> => {
+      for (let n = many; n < keys().length; n++) turns[n]?.finish(null);
+      await settle();
+      return keys().length - many;
+    };
+    const untilIdle = async (): Promise<number> => {
+      for (let before = -1, now = 0; before !== now; [before, now] = [now, await retried()]);
+      return retried();
+    };
+    await clock.advance(100);
+    expect(await untilIdle()).toBeLessThanOrEqual(105);
+    await clock.advance(2_000);
+    expect(await untilIdle()).toBeLessThanOrEqual(205);
+    await clock.advance(4_000);
+    expect(await untilIdle()).toBe(many);
+  });
+
   it('gives an item its next turn when it asks for one, or as soon as it is added', async () => {
     const { clock, turns, add, settle, keys } = setUp();
     add('a');

@@ -1,4 +1,5 @@
 import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
+import { createRates } from './rates.ts';
 
 export interface WorkQueueOptions {
   name: string;
@@ -14,7 +15,10 @@ export interface WorkQueueOptions {
 
 /** Items to be worked on: each is there once, and in one pair of hands at a time. */
 export interface WorkQueue {
-  /** Has the item worked on now, or once more when it is being worked on; a wait of its own ends. */
+  /**
+   * Has the item worked on now, or once more when it is being worked on. A wait that it asked for ends; one after a
+   * failure does not, nor one for its rate: then its next turn sees what is new too.
+   */
   add(key: string): void;
   loop: Loop;
 }
@@ -23,19 +27,33 @@ export interface WorkQueue {
 const hands = 8;
 const firstWaitMs = 100;
 const longestWaitMs = 60_000;
+/** Turns of one item: those that a change needs come at once, but whatever changes it on and on is answered slowly. */
+const turnRate = { burst: 10, perSecond: 1 };
+/** Turns after failures, of all items together: what failed with many does not come back with all of them. */
+const retryRate = { burst: 100, perSecond: 50 };
 
 interface Item {
-  state: 'queued' | 'busy' | 'waiting';
+  state: 'queued' | 'busy' | 'waiting' | 'resting';
   /** It was added while it was worked on. */
   again: boolean;
+  /** Its next turn is within its rate. */
+  booked: boolean;
   failures: number;
   endWait: AbortController;
+}
+
+/** Before the next turn, in milliseconds; only what waits comes sooner when it is added. */
+interface Wait {
+  state: 'waiting' | 'resting';
+  ms: number;
 }
 
 export function createWorkQueue({ name, work, clock, logger, metrics }: WorkQueueOptions): WorkQueue {
   const items = new Map<string, Item>();
   const queue: string[] = [];
   const idle: (() => void)[] = [];
+  const turns = createRates({ ...turnRate, clock });
+  const retries = createRates({ ...retryRate, clock });
   const failures = metrics.counter('millrace_kubernetes_retries_total', 'Objects to be tried again.', [
     'kind',
   ]);
@@ -54,33 +72,35 @@ export function createWorkQueue({ name, work, clock, logger, metrics }: WorkQueu
   const add = (key: string): void => {
     const item = items.get(key);
     if (item === undefined) {
-      const fresh: Item = { state: 'queued', again: false, failures: 0, endWait: new AbortController() };
+      const rest = { again: false, booked: false, failures: 0, endWait: new AbortController() };
+      const fresh: Item = { state: 'queued', ...rest };
       items.set(key, fresh);
       enqueue(key, fresh);
     } else if (item.state === 'busy') item.again = true;
     else if (item.state === 'waiting') item.endWait.abort();
   };
 
-  const wait = async (key: string, item: Item, ms: number, signal: AbortSignal): Promise<void> => {
-    item.state = 'waiting';
+  const wait = async (key: string, item: Item, { state, ms }: Wait, signal: AbortSignal): Promise<void> => {
+    item.state = state;
     item.endWait = new AbortController();
     await clock.sleep(ms, AbortSignal.any([signal, item.endWait.signal])).catch(() => undefined);
     if (!signal.aborted) enqueue(key, item);
   };
 
   /** One turn of an item; resolves with the wait before its next, or null. */
-  const turn = async (key: string, item: Item, signal: AbortSignal): Promise<number | null> => {
+  const turn = async (key: string, item: Item, signal: AbortSignal): Promise<Wait | null> => {
     try {
       const again = await work(key, signal);
       item.failures = 0;
-      return again;
+      return again === null ? null : { state: 'waiting', ms: again };
     } catch (error) {
       // A share of chance, so that what failed together does not come back together.
-      const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** item.failures) * (0.5 + Math.random() / 2);
+      const ownMs = Math.min(longestWaitMs, firstWaitMs * 2 ** item.failures) * (0.5 + Math.random() / 2);
+      const waitMs = Math.max(ownMs, retries.book(name));
       item.failures++;
       failures.inc({ kind: name });
       if (!signal.aborted) logger.warn({ err: error, queue: name, key, waitMs }, 'object to be tried again');
-      return waitMs;
+      return { state: 'resting', ms: waitMs };
     }
   };
 
@@ -94,15 +114,22 @@ export function createWorkQueue({ name, work, clock, logger, metrics }: WorkQueu
       showDepth();
       const item = items.get(key);
       if (item === undefined) continue;
-      Object.assign(item, { state: 'busy', again: false });
-      const waitMs = await turn(key, item, signal);
-      done();
-      if (item.again) enqueue(key, item);
-      else if (waitMs === null) items.delete(key);
-      else {
-        const waiting = wait(key, item, waitMs, signal).finally(() => waits.delete(waiting));
+      const later = (next: Wait): void => {
+        const waiting = wait(key, item, next, signal).finally(() => waits.delete(waiting));
         waits.add(waiting);
+      };
+      const restMs = item.booked ? 0 : turns.book(key);
+      item.booked = true;
+      if (restMs > 0) {
+        later({ state: 'resting', ms: restMs });
+        continue;
       }
+      Object.assign(item, { state: 'busy', again: false, booked: false });
+      const next = await turn(key, item, signal);
+      done();
+      if (item.again && next?.state !== 'resting') enqueue(key, item);
+      else if (next === null) items.delete(key);
+      else later(next);
     }
   };
 
