@@ -242,6 +242,9 @@ describeWith(missingForKubernetes(), 'the operator', () => {
       await expect(create('free', { projects: -1 })).rejects.toThrow(/or unlimited/);
       await expect(create('free', { whiteLabel: true })).rejects.toThrow(/only pro and agency/);
       await expect(create('free', { maxQuality: '1440p' })).rejects.toThrow(/only pro and agency/);
+      await expect(create('pro', { displayName: 'a\u0000b' })).rejects.toThrow(/control characters/);
+      await expect(create('pro', { displayName: ' \n\u001b[31m' })).rejects.toThrow(/control characters/);
+      await expect(create('pro', { displayName: '  ' })).rejects.toThrow(/visible character/);
       await expect(create('gold', {})).rejects.toThrow(/named after the plan/);
     });
   });

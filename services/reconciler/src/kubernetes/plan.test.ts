@@ -59,8 +59,14 @@ describe('a Plan', () => {
     });
   });
 
-  it('does nothing by what it saw of itself before, or while it is deleted', () => {
-    expect(decide({ owner: { ...owner, generation: 4 } })).toBeNull();
+  it('that is older than what the record has of it says so, as after a restore of Kubernetes', () => {
+    expect(decide({ owner: { ...owner, generation: 4 } })).toMatchObject({
+      status: { observedGeneration: 3 },
+      news: [{ type: 'Applied', status: 'False', reason: 'Stale' }],
+    });
+  });
+
+  it('does nothing while it is deleted', () => {
     expect(decide({ deleted: true, owner: null })).toBeNull();
   });
 
@@ -72,6 +78,17 @@ describe('a Plan', () => {
     });
     expect(reason(decide({ owner: other('2030-01-01T00:00:01Z') }))).toBe('Superseded');
     expect(reason(decide({ owner: other('2029-01-01T00:00:00Z') }))).toBe('apply');
+  });
+
+  it.each([
+    ['a NUL', 'a\u0000b'],
+    ['an escape', ' \u001b[31m'],
+    ['a line break', 'a\nb'],
+    ['nothing that can be seen', '  '],
+    ['nothing', ''],
+    ['too much', 'x'.repeat(101)],
+  ])('has no name with %s', (_, displayName) => {
+    expect(reason(decide({ spec: { displayName } }))).toBe('InvalidSpec');
   });
 
   it('that cannot be read, or is about no plan, says so', () => {

@@ -11,7 +11,13 @@ const limit = z
 
 const planSpec = z.object({
   /** What customers call it; what it is called now, when it is not told. */
-  displayName: z.string().optional(),
+  displayName: z
+    .string()
+    .min(1)
+    .max(100)
+    // As the definition says: a visible character, and no control characters.
+    .regex(/^(?=.*[^ ])\P{Cc}*$/u)
+    .optional(),
   storedSeconds: limit,
   uploadSecondsPerPeriod: limit,
   watchedMinutesPerPeriod: limit,
@@ -30,6 +36,12 @@ export interface SeenPlan {
   record: RecordedPlan | null;
 }
 
+/** What is said of a Plan whose limits the record cannot hold. */
+export const notHeldByRecord: Finding = {
+  ...{ type: 'Applied', status: 'False', reason: 'Refused' },
+  message: 'The record cannot hold these limits.',
+};
+
 export type PlanDecision = { type: 'apply'; limits: PlanLimits; owner: PlanOwner } | StatusStep;
 
 /**
@@ -46,8 +58,12 @@ export function decidePlan({ object, record }: SeenPlan, now: Date): PlanDecisio
   const { uid, generation, creationTimestamp } = object.metadata;
   const owner = { uid, generation, createdAt: new Date(creationTimestamp) };
   const standing = standingOf(record.owner, owner);
-  // What was seen of the object is older than what the record has of it.
-  if (standing === 'stale') return null;
+  if (standing === 'stale') {
+    return refuse(
+      'Stale',
+      'The record has a later generation of this Plan, as after a restore of Kubernetes: delete it and make it anew.',
+    );
+  }
   if (standing === 'superseded') {
     return refuse(
       'Superseded',
