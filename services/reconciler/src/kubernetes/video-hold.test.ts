@@ -131,6 +131,13 @@ describe('a VideoHold that is there', () => {
     }
   });
 
+  it('says of an edit that comes after its video was deleted that it is not applied', () => {
+    const video = { status: 'ready', deleted: true } as const;
+    const decision = decide({ video, hold: { legal: true }, spec: { legal: false } });
+    expect(told(decision)[0]).toBe('Held=True/EditNotApplied');
+    expect(told(decide({ video, hold: { legal: true }, spec: { legal: true } }))[0]).toBe('Held=True/Held');
+  });
+
   it('that cannot be read says so', () => {
     expect(told(decide({ spec: { videoId: 7 } }))).toEqual(['Held=False/InvalidSpec']);
   });

@@ -60,7 +60,7 @@ export function decideVideoHold(seen: SeenVideoHold, now: Date): VideoHoldDecisi
   if (canBeHeld(seen.record) && !isAsAsked(seen.record, spec)) {
     return { steps: [{ type: 'place', spec }], again: true };
   }
-  return told(seen, findingsOf(seen.record), now);
+  return told(seen, findingsOf(seen.record, spec), now);
 }
 
 function decideDeletion({ object, spec, record }: SeenVideoHold): VideoHoldDecision | null {
@@ -110,11 +110,18 @@ const unreadable: Finding = {
   message: 'The spec is not one that this version of the operator can read.',
 };
 
-function findingsOf({ video, hold }: RecordedHold): Finding[] {
+function findingsOf(record: RecordedHold, spec: VideoHoldSpec): Finding[] {
+  const { video, hold } = record;
   if (hold === null) return [notHeld(video)];
   const { effectiveAt } = hold;
   return [
-    { type: 'Held', status: 'True', reason: 'Held', message: 'The hold is in the record.' },
+    isAsAsked(record, spec)
+      ? { type: 'Held', status: 'True', reason: 'Held', message: 'The hold is in the record.' }
+      : {
+          ...{ type: 'Held', status: 'True', reason: 'EditNotApplied' },
+          message:
+            'The hold is as it was: the video was deleted before the edit. Delete with Release to lift it.',
+        },
     effectiveAt === null
       ? {
           ...{ type: 'Effective', status: 'False', reason: 'Spreading' },
