@@ -36,7 +36,8 @@ const shortestWatchMs = 1_000;
 /**
  * Follows the objects of one kind: lists them, watches for changes from there on, and begins anew whenever the watch
  * ends, for whatever reason (the server's restart, a version too old, a cut or silent connection), at the latest after
- * the resync. So nothing depends on how a watch ended, and what a watch kept back is noticed within one resync.
+ * the resync. So nothing depends on how a watch ended, and what a watch kept back is noticed within one resync, and
+ * the time limit of one request, where the connection is dead that lists.
  */
 export function createObjectCache(options: ObjectCacheOptions): ObjectCache {
   const { api, kind, resyncMs, onListed, onChanged, outlives, clock, logger, metrics } = options;

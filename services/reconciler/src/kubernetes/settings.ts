@@ -7,8 +7,8 @@ export const kubernetesSettings = {
   /** A kubeconfig; unset: the service account of the pod. */
   KUBECONFIG: z.string().optional(),
   /**
-   * How often all objects are listed anew, in seconds: what a silent connection kept back is noticed after that long
-   * at the latest.
+   * How often all objects are listed anew, in seconds: what a silent connection kept back is noticed after that long,
+   * and the 10 s after which a request by that connection is given up.
    */
   KUBERNETES_RESYNC_SECONDS: z.coerce.number().int().min(5).max(3_600).default(60),
 };
