@@ -9,7 +9,7 @@ import { z } from 'zod';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const followParent = join(root, 'scripts/setup/follow-parent.mjs');
 const opsServers = z.record(z.string(), z.url());
-const readyFile = z.object({ api: z.url(), cdn: z.url(), ops: opsServers });
+const readyFile = z.object({ api: z.url(), cdn: z.url(), ops: opsServers.default({}) });
 const processesFile = z.object({
   // To signal 0 is to signal the own process group.
   pids: z.record(z.string(), z.int().positive()),
