@@ -52,6 +52,14 @@ describe('createLogger', () => {
     expect((lines()[0]?.['err'] as { stack: string }).stack).toContain('inner');
   });
 
+  it('leaves the connection out that an error of PostgreSQL brings along', () => {
+    const { logger, lines, text } = capture();
+    const error = Object.assign(new Error('lost'), { code: '57P01', client: { secretKey: 4_711 } });
+    logger.warn({ err: error }, 'connection lost');
+    expect(lines()[0]).toMatchObject({ err: { message: 'lost', code: '57P01' } });
+    expect(text()).not.toContain('4711');
+  });
+
   it.each([
     { token: 'hush' },
     { call: { token: 'hush' } },

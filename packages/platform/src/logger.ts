@@ -47,6 +47,11 @@ const secretShapes: readonly [RegExp, string][] = [
   [/(:\/\/[^/@:"\s]*:)[^@/"\s]+@/g, '$1***@'],
 ];
 
+/** The PostgreSQL client adds itself to errors of idle connections, with its statements and the key to cancel them. */
+function withoutClient(error: object): object {
+  return Object.fromEntries(Object.entries(error).filter(([name]) => name !== 'client'));
+}
+
 /** JSON lines with time, level and service, and the ids of the current trace. Fields that hold secrets are masked, wherever they are named so. */
 export function createLogger(options: LoggerOptions): Logger {
   const logger = pino(
@@ -58,7 +63,9 @@ export function createLogger(options: LoggerOptions): Logger {
         level: (label) => ({ level: label }),
         log: (fields) => maskFields(fields),
       },
-      serializers: { err: (error: unknown) => maskFields(pino.stdSerializers.err(error as Error)) },
+      serializers: {
+        err: (error: unknown) => maskFields(withoutClient(pino.stdSerializers.err(error as Error))),
+      },
       mixin: currentTraceIds,
       hooks: { streamWrite: maskSecrets },
     },

@@ -45,6 +45,7 @@ export const connectionConfig = (connectionString: string): ClientConfig => ({
 });
 
 export function openConnections(connectionString: string, logger: Logger): Connections {
+  let closing = false;
   const open = (max: number, options?: string): Pool => {
     const pool = new Pool({
       ...connectionConfig(connectionString),
@@ -54,7 +55,9 @@ export function openConnections(connectionString: string, logger: Logger): Conne
       types: { getTypeParser },
     });
     // An idle connection that dies (restart, failover) is dropped by the pool; without a listener Node would exit.
-    pool.on('error', (error) => logger.warn({ err: error }, 'bus connection lost while idle'));
+    pool.on('error', (error) => {
+      if (!closing) logger.warn({ err: error }, 'bus connection lost while idle');
+    });
     return pool;
   };
   const durable = open(1);
@@ -63,6 +66,7 @@ export function openConnections(connectionString: string, logger: Logger): Conne
     durable: runnerOf(durable),
     relaxed: runnerOf(relaxed),
     close: async () => {
+      closing = true;
       await Promise.all([endWithin(durable), endWithin(relaxed)]);
     },
   };
