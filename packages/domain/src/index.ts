@@ -33,7 +33,6 @@ export {
   checkParts,
   type HeldPart,
   largestUploadBytes,
-  multipartEtag,
   type NamedPart,
   partLayout,
 } from './upload-parts.ts';

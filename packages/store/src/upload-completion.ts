@@ -1,8 +1,8 @@
 import { type Failure, ProblemError } from '@millrace/contract';
 import {
+  checkJoined,
   decideUpload,
   largestUploadBytes,
-  multipartEtag,
   type NamedPart,
   randomSegment,
 } from '@millrace/domain';
@@ -191,9 +191,7 @@ async function joinParts(joiner: PartJoiner, completion: Completion): Promise<Jo
 async function findJoined(joiner: PartJoiner, { upload, parts, sizeBytes }: Completion): Promise<Joined> {
   const object = await joiner.head(upload.objectKey);
   if (object?.sizeBytes !== sizeBytes) return { kind: 'lost' };
-  // An ETag that is no digest cannot tell; the key is this upload's alone, so the size has to do.
-  const same = object.opaqueEtag === true || object.etag === multipartEtag(parts);
-  return same ? { kind: 'joined', sizeBytes } : { kind: 'lost' };
+  return checkJoined(parts, object).ok ? { kind: 'joined', sizeBytes } : { kind: 'lost' };
 }
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
