@@ -6,14 +6,14 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readFlags } from '../dev/flags.ts';
 import { type Area, areas } from './mutation/areas.ts';
 import { withDatabase } from './mutation/database.ts';
 import { type AreaResult, mutationPage } from './mutation/page.ts';
 import { runArea } from './mutation/run-area.ts';
 import { complaintsOf, type Excuse, neededScore, tallyOf } from './mutation/verdict.ts';
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = readFlags('npm run mutate -- [FILE…]', {
   allowPositionals: true,
   options: { force: { type: 'boolean', default: false } },
 });

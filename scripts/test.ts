@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { readFlags } from '../dev/flags.ts';
 import { isPageCurrent, readCoverage, type TestRun, unproven, writePage } from './contract-coverage/index.ts';
 import { unmountUnder } from './suites/mounts.ts';
 import { supervise } from './suites/supervise.ts';
@@ -153,14 +154,16 @@ const coverageCheck = () => {
   return Promise.resolve({ passed: 1 - failed, failed, skipped: 0 });
 };
 
-const args = process.argv.slice(2);
-const patterns = args.filter((arg) => !arg.startsWith('--'));
+const { values: flags, positionals: patterns } = readFlags('npm test [-- PATTERN…]', {
+  allowPositionals: true,
+  options: { checks: { type: 'boolean', default: false } },
+});
 const outcomes: Outcome[] = [];
 if (patterns.length === 0) {
   for (const [name, command, commandArgs] of checks)
     outcomes.push(await timed(name, check(command, commandArgs)));
 }
-if (args.includes('--checks')) {
+if (flags.checks) {
   // A run of every suite looks at the page when it knows what passed.
   const page = [join('scripts', 'contract-coverage.ts'), '--check'];
   outcomes.push(await timed('contract', check(process.execPath, page)));

@@ -9,13 +9,13 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readFlags } from '../../dev/flags.ts';
 import { type LoadOrder } from './api-load.ts';
 import { openApiRecord } from './api-record.ts';
 import { type Side, startSide } from './api-side.ts';
 import { cpuSecondsBelow } from './cpu.ts';
 
-const { values } = parseArgs({
+const { values } = readFlags('npm run bench:api --', {
   options: {
     requests: { type: 'string', default: '20000' },
     rounds: { type: 'string', default: '5' },

@@ -10,16 +10,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { type Bus, type OutgoingMessage } from '@millrace/bus';
 import { createKafkaBus } from '@millrace/bus/kafka';
 import { createPostgresBus } from '@millrace/bus/postgres';
 import { startPostgres } from '@millrace/embedded/postgres';
 import { silentLogger } from '@millrace/platform';
 import { migrate } from '@millrace/store';
+import { readFlags } from '../../dev/flags.ts';
 import { startKafkaBroker } from '../../dev/kafka/broker.ts';
 
-const { values } = parseArgs({
+const { values } = readFlags('npm run bench:bus --', {
   options: {
     messages: { type: 'string', default: '20000' },
     pace: { type: 'string', default: '200' },

@@ -6,13 +6,13 @@
  *
  *   npm run bench:changes [-- --pace 200] [--seconds 30] [--rounds 3]
  */
-import { parseArgs } from 'node:util';
 import { stopOnSignals } from '@millrace/embedded/stack-parts';
+import { readFlags } from '../../dev/flags.ts';
 import { openBenchStack } from './stack/bench-stack.ts';
 import { measureChanges } from './stack/measure-changes.ts';
 import { median, percentile, spread } from './stack/numbers.ts';
 
-const { values } = parseArgs({
+const { values } = readFlags('npm run bench:changes --', {
   options: {
     pace: { type: 'string', default: '200' },
     seconds: { type: 'string', default: '30' },

@@ -12,15 +12,16 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
 import { type EncodeManifest, encodeManifest, videoTaskArgs } from '@millrace/domain';
+import { readFlags } from '../../dev/flags.ts';
 import startDatabases from '../../packages/testing/src/jest/global-setup.ts';
 import stopDatabases from '../../packages/testing/src/jest/global-teardown.ts';
 import { cpuSecondsOf } from './cpu.ts';
 
 const run = promisify(execFile);
 
-const { values } = parseArgs({
+const { values } = readFlags('npm run bench:encode --', {
   options: {
     seconds: { type: 'string', default: '60' },
     preset: { type: 'string', default: 'veryfast' },

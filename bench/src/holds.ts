@@ -8,14 +8,14 @@
  *
  * `pace` is holds a second at most, `viewers` and `api` are requests a second.
  */
-import { parseArgs } from 'node:util';
 import { stopOnSignals } from '@millrace/embedded/stack-parts';
+import { readFlags } from '../../dev/flags.ts';
 import { openBenchStack } from './stack/bench-stack.ts';
 import { measureHolds } from './stack/measure-holds.ts';
 import { percentile, spread } from './stack/numbers.ts';
 import { statusesOf } from './stack/start-load.ts';
 
-const { values } = parseArgs({
+const { values } = readFlags('npm run bench:holds --', {
   options: {
     holds: { type: 'string', default: '200' },
     pace: { type: 'string', default: '10' },

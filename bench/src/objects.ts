@@ -11,15 +11,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import { parseArgs } from 'node:util';
 import { type ObjectStore } from '@millrace/objects';
 import { createFolderObjectStore } from '@millrace/objects/folder';
 import { createS3ObjectStore } from '@millrace/objects/s3';
 import { silentLogger, systemClock } from '@millrace/platform';
+import { readFlags } from '../../dev/flags.ts';
 import { createBucket } from '../../dev/s3/bucket.ts';
 import { startS3Server } from '../../dev/s3/server.ts';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } });
+const { values } = readFlags('npm run objects --workspace bench --', {
+  options: { rounds: { type: 'string', default: '5' } },
+});
 const rounds = Number(values.rounds);
 
 const mebibyte = 1024 ** 2;

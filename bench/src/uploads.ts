@@ -8,8 +8,8 @@
  *
  * `pace` is starts a second, `samples` are of a minute, `warm-up` is minutes too, `clip-pause` seconds between clips.
  */
-import { parseArgs } from 'node:util';
 import { stopOnSignals } from '@millrace/embedded/stack-parts';
+import { readFlags } from '../../dev/flags.ts';
 import { openBenchStack } from './stack/bench-stack.ts';
 import { withInspector } from './stack/inspector.ts';
 import { measureUploads } from './stack/measure-uploads.ts';
@@ -17,7 +17,7 @@ import { showMemory, worstGrowth } from './stack/show-memory.ts';
 import { spread } from './stack/numbers.ts';
 import { statusesOf } from './stack/start-load.ts';
 
-const { values } = parseArgs({
+const { values } = readFlags('npm run bench:uploads --', {
   options: {
     minutes: { type: 'string', default: '10' },
     'warm-up': { type: 'string', default: '2' },

@@ -11,13 +11,13 @@
  *
  *   npm run bench:webhooks [-- --endpoints 200] [--events 12000] [--rounds 3] [--seconds 15]
  */
-import { parseArgs } from 'node:util';
+import { readFlags } from '../../dev/flags.ts';
 import { measureFairness } from './webhook-fairness.ts';
 import { startReceiver } from './webhook-receiver-process.ts';
 import { openBenchRecord } from './webhook-record.ts';
 import { measureThroughput } from './webhook-throughput.ts';
 
-const { values } = parseArgs({
+const { values } = readFlags('npm run bench:webhooks --', {
   options: {
     endpoints: { type: 'string', default: '1000' },
     events: { type: 'string', default: '24000' },

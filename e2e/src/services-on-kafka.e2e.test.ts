@@ -21,6 +21,8 @@ import { createPlayer } from './demo/walk.ts';
 const film = fileURLToPath(new URL('../../packages/testing/media/short_0_2s.mp4', import.meta.url));
 /** Twice as long as the CDN plays by what it knows, and longer than any session of the bus. */
 const awayMs = 120_000;
+/** For processes that have no session yet. */
+const absentMs = 60_000;
 /** In which all must go on by itself after that. */
 const recoverMs = 120_000;
 
@@ -135,7 +137,7 @@ describeWith(missingForKafka() ?? missingForS3(), 'services on Kafka', () => {
     );
     expect(killed.map(({ name }) => name).sort()).toEqual(['encoder-1', 'reconciler', 'webhooks']);
     await stack.servers.kafka.kill();
-    const until = performance.now() + awayMs;
+    const until = performance.now() + absentMs;
     const before = new Map(killed.map(({ name, pid }) => [name, pid]));
     for (const service of killed) service.kill('SIGKILL');
     const isBack = async ({ name, pid, ops }: (typeof killed)[number]): Promise<boolean> =>

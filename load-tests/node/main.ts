@@ -6,12 +6,13 @@ import { execFile } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
+import { readFlags } from '../../dev/flags.ts';
 import { type OwnService, signUp } from './customer.ts';
 import { startReceivers } from './receivers.ts';
 
 const commandLine = fileURLToPath(new URL('../../embedded/src/cli/main.ts', import.meta.url));
-const { values: flags } = parseArgs({
+const { values: flags } = readFlags('npm run load:customer --', {
   options: {
     'ready-file': { type: 'string', default: '/tmp/millrace.json' },
     output: { type: 'string', default: '/tmp/load.env' },
@@ -30,7 +31,13 @@ const millrace: OwnService['millrace'] = async (...args) => {
   return JSON.parse(stdout) as unknown;
 };
 
-const ready = JSON.parse(await readFile(flags['ready-file'], 'utf8')) as Omit<OwnService, 'millrace'>;
+const readyFile = await readFile(flags['ready-file'], 'utf8').catch((error: unknown) => {
+  process.stderr.write(
+    `${String(error)}\nStart the service with \`--dev --ready-file ${flags['ready-file']}\` first.\n`,
+  );
+  process.exit(1);
+});
+const ready = JSON.parse(readyFile) as Omit<OwnService, 'millrace'>;
 const receivers = await startReceivers();
 const variables = {
   ...(await signUp({ ...ready, millrace })),

@@ -60,12 +60,13 @@ export async function noteCdnProcess(
 
 /**
  * Notes when holds were first seen committed: a process of the CDN that has read a heartbeat made after that knows
- * them.
+ * them. Where the database's clock has stepped back, that is not before the latest heartbeat: what it told proves
+ * nothing of a hold that came after it.
  * @returns how many holds some process may not know yet, and how long the oldest has waited, in seconds
  */
 export async function markSpreadingHolds(db: Queryable): Promise<{ count: number; oldestSeconds: number }> {
   await db.query(
-    `update video_holds set seen_at = clock_timestamp()
+    `update video_holds set seen_at = greatest(clock_timestamp(), (select max(latest) from heartbeats))
      where lifted_at is null and effective_at is null and seen_at is null`,
     [],
     'holds-seen',

@@ -92,10 +92,14 @@ export async function outboxBacklog(
  */
 export async function addHeartbeats(db: Database, topic: string, partitions: number): Promise<number> {
   const { rowCount } = await db.query(
-    `insert into outbox (topic, key, version, partition, value)
+    `with now as materialized (select clock_timestamp() as at),
+     told as (
+       insert into heartbeats as h (topic, latest) select $1, at from now
+       on conflict (topic) do update set latest = greatest(h.latest, excluded.latest))
+     insert into outbox (topic, key, version, partition, value)
      select $1, 'heartbeat', 0, p, jsonb_build_object('v', 1, 'kind', 'heartbeat', 'at',
-       to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
-     from generate_series(0, $2 - 1) p
+       to_char(now.at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+     from now, generate_series(0, $2 - 1) p
      where not exists (select from outbox o where o.topic = $1
        and (o.parked_at is not null or o.partition = p or (o.partition is null and o.attempts > 0)))`,
     [topic, partitions],

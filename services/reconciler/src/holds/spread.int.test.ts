@@ -4,6 +4,7 @@ import { createMemoryBus, type MemoryBus } from '@millrace/bus/memory';
 import { type PlaybackConfirmationMessage, topics } from '@millrace/contract';
 import { createMetrics, silentLogger } from '@millrace/platform';
 import {
+  addHeartbeats,
   confirmPlaybackState,
   createDatabase,
   createHoldCommands,
@@ -91,6 +92,25 @@ const heartbeats = async (): Promise<Date[]> => {
 };
 
 describe('a hold on its way', () => {
+  it('is not proven by what was told before the clock of the record stepped back', async () => {
+    const { run } = setUp();
+    await place();
+    await run('spread-holds');
+    // As a standby finds it whose clock is 30 s behind: heartbeats went out, and were confirmed, by the other's clock.
+    await store.query(`update heartbeats set latest = latest + interval '30 seconds'`);
+    const { rows } = await store.query<{ latest: Date }>('select latest from heartbeats');
+    const latest = rows[0]?.latest ?? new Date(NaN);
+    await confirmPlaybackState(store, { bootId: 'one', confirmedUpTo: latest, ended });
+    expect(await run('spread-holds')).toBe(1);
+    await addHeartbeats(store, topics.playbackState.name, topics.playbackState.partitions);
+    await place();
+    expect(await run('spread-holds')).toBe(0);
+    const caughtUp = new Date(latest.getTime() + 1);
+    await confirmPlaybackState(store, { bootId: 'one', confirmedUpTo: caughtUp, ended });
+    expect(await run('spread-holds')).toBe(1);
+    await store.query('delete from heartbeats');
+  });
+
   it('is effective when the last process has read a heartbeat that is younger', async () => {
     const { effective, metrics, run } = setUp();
     const before = await now();
