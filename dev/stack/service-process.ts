@@ -21,7 +21,7 @@ export interface ServiceProcessOptions {
   name: string;
   /** `encoder`: whose main file is run. */
   service: string;
-  /** All of its environment. */
+  /** All of its environment, at first. */
   env: NodeJS.ProcessEnv;
   /** Address of its operations server. */
   ops: string;
@@ -51,13 +51,17 @@ export class ServiceProcess {
   readonly ends: ServiceEnd[] = [];
   readonly #options: ServiceProcessOptions;
   readonly #stopping = new AbortController();
+  #env: NodeJS.ProcessEnv;
   #child: ChildProcess | undefined;
+  /** The process that a roll-out has ended. */
+  #replaced: ChildProcess | undefined;
   #kept: Promise<void> | undefined;
 
   constructor(options: ServiceProcessOptions) {
     this.name = options.name;
     this.ops = options.ops;
     this.#options = options;
+    this.#env = options.env;
   }
 
   /** Undefined while it does not run. */
@@ -85,18 +89,20 @@ export class ServiceProcess {
     while (!(await isReady(this.ops))) await sleep(pollMs, undefined, { signal });
   }
 
+  /**
+   * Replaces it by one with other settings, as a roll-out does. Resolves when that says that it is ready.
+   * @param change gets the environment that it had
+   */
+  async rollOut(change: (env: NodeJS.ProcessEnv) => NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
+    this.#env = change(this.#env);
+    this.#replaced = this.#child;
+    if (this.#child !== undefined) await end(this.#child);
+    await this.untilReady(signal);
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the stack stops'));
-    const child = this.#child;
-    if (child !== undefined && !isOver(child)) {
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      // One that is stopped (SIGSTOP) would not hear it.
-      child.kill('SIGCONT');
-      const late = setTimeout(() => child.kill('SIGKILL'), stopMs);
-      await ended;
-      clearTimeout(late);
-    }
+    if (this.#child !== undefined) await end(this.#child);
     await this.#kept;
   }
 
@@ -110,6 +116,7 @@ export class ServiceProcess {
       const startedAt = Date.now();
       if (!isOver(child)) await once(child, 'exit');
       if (this.#isStopping()) return;
+      if (child === this.#replaced) continue;
       const endedAt = Date.now();
       this.ends.push({ pid: child.pid ?? 0, how: endOf(child), startedAt, endedAt });
       if (endedAt - startedAt > healthyMs) waitMs = firstWaitMs;
@@ -128,12 +135,12 @@ export class ServiceProcess {
 
   /** In a process group of its own: a terminal's Ctrl-C is for the stack, which stops it. It follows when that is killed. */
   #spawn(): ChildProcess {
-    const { service, env, logPath } = this.#options;
+    const { service, logPath } = this.#options;
     const log = openSync(logPath, 'a', 0o600);
     try {
       const main = join(root, `services/${service}/src/main.ts`);
       const child = spawn(process.execPath, ['--import', followParent, main], {
-        ...{ env, detached: true, stdio: ['ignore', log, log, 'ipc'] },
+        ...{ env: this.#env, detached: true, stdio: ['ignore', log, log, 'ipc'] },
       });
       this.#child = child;
       return child;
@@ -141,6 +148,18 @@ export class ServiceProcess {
       closeSync(log);
     }
   }
+}
+
+/** Resolves when it has stopped, in good order or in the end by force. */
+async function end(child: ChildProcess): Promise<void> {
+  if (isOver(child)) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  // One that is stopped (SIGSTOP) would not hear it.
+  child.kill('SIGCONT');
+  const late = setTimeout(() => child.kill('SIGKILL'), stopMs);
+  await ended;
+  clearTimeout(late);
 }
 
 async function untilReady(

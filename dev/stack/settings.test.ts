@@ -21,13 +21,13 @@ const input: SettingsInput = {
   env: { ENCODER_PRESET: 'ultrafast', DATABASE_URL: 'postgres://somebody@else/here', NODE_ENV: 'production' },
 };
 const of = (service: string, name = service): NodeJS.ProcessEnv =>
-  stackSettings(input).of({ name, service, opsPort: 9_000 });
+  stackSettings(input).of({ name, service, port: 8_000, opsPort: 9_000 });
 
 describe('settings of the stack', () => {
   it('give the CDN no database, also not the caller’s, and the API’s internal port instead', () => {
     expect(of('cdn')).toMatchObject({
       ...{ API_INTERNAL_URL: 'http://127.0.0.1:4000', KAFKA_BROKERS: '127.0.0.1:9092' },
-      ...{ S3_ENDPOINT: 'http://127.0.0.1:7070', OPS_PORT: '9000' },
+      ...{ S3_ENDPOINT: 'http://127.0.0.1:7070', CDN_PORT: '8000', OPS_PORT: '9000' },
     });
     expect(of('cdn')['DATABASE_URL']).toBeUndefined();
   });

@@ -5,8 +5,8 @@ import { type StackServers } from './servers.ts';
 export interface StackSettings {
   /** How the command line reaches the services. */
   commandLine: Record<string, string>;
-  /** The environment of a service; `name` differs from `service` where there are several. */
-  of(process: { name: string; service: string; opsPort: number }): NodeJS.ProcessEnv;
+  /** The environment of a service; `name` differs from `service` where there are several, and so does a CDN's port. */
+  of(process: { name: string; service: string; port: number; opsPort: number }): NodeJS.ProcessEnv;
 }
 
 export interface SettingsInput {
@@ -41,14 +41,14 @@ export function stackSettings(input: SettingsInput): StackSettings {
   const callers = { ...env, NODE_ENV: 'development' };
   return {
     commandLine: { ...record, ...kafka, ...s3 },
-    of: ({ name, service, opsPort }) => {
+    of: ({ name, service, port, opsPort }) => {
       const own = { ...common, OPS_HOST: host, OPS_PORT: String(opsPort) };
       switch (service) {
         case 'api':
           return { ...callers, ...own, ...record, ...s3 };
         case 'cdn': {
-          const internal = { API_INTERNAL_URL: `http://${host}:${internalPort}` };
-          return { ...callers, ...own, ...internal, ...kafka, ...s3, DATABASE_URL: undefined };
+          const places = { CDN_PORT: String(port), API_INTERNAL_URL: `http://${host}:${internalPort}` };
+          return { ...callers, ...own, ...places, ...kafka, ...s3, DATABASE_URL: undefined };
         }
         case 'encoder': {
           const places = { ENCODER_SCRATCH_DIR: join(dataDir, 'scratch', name), ENCODER_WORKER: name };

@@ -23,6 +23,8 @@ export interface StackOptions {
   readyFile?: string;
   /** How many encoders; 1 unless told. */
   encoders?: number;
+  /** How many processes of the CDN, each with an address of its own; 1 unless told. */
+  cdns?: number;
   /** Settings of the services that the stack does not decide. */
   env: NodeJS.ProcessEnv;
   logger: Logger;
@@ -33,7 +35,9 @@ export interface StackOptions {
 /** What the ready file holds: what the embedded service's does, and which process is which. */
 interface StackReady {
   api: string;
+  /** The CDN of playback addresses; `cdns` has it and the others. */
   cdn: string;
+  cdns: string[];
   admin: string;
   ops: { [process: string]: string };
   dns: string;
@@ -67,8 +71,9 @@ async function start(options: StackOptions, undo: Undo): Promise<RunningStack> {
   const { dataDir, env, logger, say, signal } = options;
   // As the embedded service's: the system user of PostgreSQL passes to its own part.
   mkdirSync(dataDir, { recursive: true, mode: 0o711 });
-  const names = processNames(options.encoders ?? 1);
-  const ports = await choosePorts(dataDir, host, portsOf(names), logger);
+  const names = processNames(options);
+  const cdns = namesOf('cdn', names);
+  const ports = await choosePorts(dataDir, host, portsOf(names, cdns), logger);
   const portOf = (name: string): number => ports[name] ?? 0;
   const urlOf = (name: string): string => `http://${host}:${portOf(name)}`;
 
@@ -103,7 +108,7 @@ async function start(options: StackOptions, undo: Undo): Promise<RunningStack> {
     ([name, service]) =>
       new ServiceProcess({
         ...{ name, service, say, onRestart: () => announceAgain() },
-        env: settings.of({ name, service, opsPort: portOf(`ops-${name}`) }),
+        env: settings.of({ name, service, port: portOf(name), opsPort: portOf(`ops-${name}`) }),
         ops: urlOf(`ops-${name}`),
         logPath: join(dataDir, 'logs', `${name}.log`),
       }),
@@ -113,7 +118,7 @@ async function start(options: StackOptions, undo: Undo): Promise<RunningStack> {
   await Promise.all(services.map((service) => service.start(signal)));
 
   const ready = (): StackReady => ({
-    ...{ api: urls.api, cdn: urls.cdn, admin: urlOf('internal') },
+    ...{ api: urls.api, cdn: urls.cdn, cdns: cdns.map(urlOf), admin: urlOf('internal') },
     ops: Object.fromEntries(services.map(({ name, ops }) => [name, ops])),
     ...{ dns: development.dns, adminToken: secrets.adminToken },
     ...{ kafka: servers.kafka.address, s3: servers.s3.endpoint },
@@ -132,17 +137,21 @@ async function start(options: StackOptions, undo: Undo): Promise<RunningStack> {
 }
 
 /** Names of the processes, and which service each is. */
-function processNames(encoders: number): ReadonlyMap<string, string> {
+function processNames({ encoders = 1, cdns = 1 }: StackOptions): ReadonlyMap<string, string> {
   const one = ['reconciler', 'api', 'cdn', 'webhooks'].map((name): [string, string] => [name, name]);
+  const more = Array.from({ length: cdns - 1 }, (_, i): [string, string] => [`cdn-${i + 2}`, 'cdn']);
   const many = Array.from({ length: encoders }, (_, i): [string, string] => [`encoder-${i + 1}`, 'encoder']);
-  return new Map([...one, ...many]);
+  return new Map([...one, ...more, ...many]);
 }
 
+const namesOf = (service: string, names: ReadonlyMap<string, string>): string[] =>
+  [...names].filter(([, each]) => each === service).map(([name]) => name);
+
 /** Any free ones, which stay the same over restarts: addresses that are out keep working. */
-const portsOf = (names: ReadonlyMap<string, string>): Record<string, number> =>
+const portsOf = (names: ReadonlyMap<string, string>, cdns: readonly string[]): Record<string, number> =>
   Object.fromEntries(
     [
-      ...['postgres', 'kafka', 's3', 'api', 'internal', 'cdn'],
+      ...['postgres', 'kafka', 's3', 'api', 'internal', ...cdns],
       ...[...names.keys()].map((name) => `ops-${name}`),
     ].map((name) => [name, 0]),
   );
