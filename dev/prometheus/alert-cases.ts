@@ -130,6 +130,8 @@ const queued = (taskClass: string): string =>
 const busy = on('millrace_encode_slots_busy');
 const tasksDone = on('millrace_encode_tasks_total', { kind: 'video', result: 'done' });
 const unconfirmed = on('millrace_cdn_state_unconfirmed_seconds');
+const notApplied = (kind: string, reason: string): string =>
+  on('millrace_kubernetes_objects_not_applied', { kind, reason });
 const leading = (instance: string): string => on('millrace_reconciler_leading', { instance });
 
 const due = (instance: string): string =>
@@ -368,6 +370,29 @@ export const alertCases: Record<string, AlertCase> = {
     silent: [
       { series: { [attempts('delivered')]: '0+20x60', [attempts('retried')]: '0+5x60' }, at: '50m' },
       { series: { [attempts('delivered')]: '0+0.1x60', [attempts('retried')]: '0+1x60' }, at: '50m' },
+    ],
+  },
+  MillraceVideoHoldNotApplied: {
+    fires: { series: { [notApplied('VideoHold', 'VideoNotFound')]: '0x5 1x20' }, at: '15m' },
+    silent: [
+      // One after the other, each in its turn.
+      { series: { [notApplied('VideoHold', 'Pending')]: '0x20 9x3 0x20' }, at: '23m' },
+      // Their videos play no more than held ones do.
+      {
+        series: {
+          [notApplied('VideoHold', 'VideoDeleted')]: '1x30',
+          [notApplied('VideoHold', 'VideoFailed')]: '1x30',
+        },
+        at: '20m',
+      },
+      { series: { [notApplied('Plan', 'Stale')]: '1x30' }, at: '20m' },
+    ],
+  },
+  MillracePlanNotApplied: {
+    fires: { series: { [notApplied('Plan', 'Superseded')]: '0x5 1x20' }, at: '15m' },
+    silent: [
+      { series: { [notApplied('Plan', 'Superseded')]: '0x12 1x20' }, at: '15m' },
+      { series: { [notApplied('VideoHold', 'VideoNotFound')]: '1x30' }, at: '20m' },
     ],
   },
 };

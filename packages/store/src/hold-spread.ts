@@ -20,6 +20,8 @@ export interface EffectiveHold {
 const silentAfter = `interval '90 seconds'`;
 /** The same of one that has read no heartbeat yet: it says so each 20 s, or it ended while it started. */
 const stillbornAfter = `interval '30 seconds'`;
+/** When any was heard of last. One ahead of that was, before the clock of the database stepped back. */
+const lastHeard = `(select least(max(seen_at), clock_timestamp()) from cdn_processes)`;
 /**
  * No process decides by a state that nothing has confirmed for 60 s (contract CDN-339), and 5 s are for clocks that
  * differ: a heartbeat has the time of this database, its age is told by the clock of the process.
@@ -88,7 +90,7 @@ export async function markSpreadingHolds(db: Queryable): Promise<{ count: number
 export function settleSpreadingHolds(db: Database, limit = 500): Promise<EffectiveHold[]> {
   return db.transaction(async (tx) => {
     const { rows } = await tx.query<EffectiveHold>(
-      `with newest as (select max(seen_at) as at from cdn_processes),
+      `with newest as (select ${lastHeard} as at),
        process as (
          select p.confirmed_up_to, p.cut_off, p.seen_at > newest.at - case
            when p.confirmed_up_to <= to_timestamp(0) then ${stillbornAfter} else ${silentAfter} end as heard
@@ -124,7 +126,7 @@ export function settleSpreadingHolds(db: Database, limit = 500): Promise<Effecti
 /** Forgets processes of the CDN that are long gone. */
 export async function forgetCdnProcesses(db: Queryable): Promise<number> {
   const { rowCount } = await db.query(
-    `delete from cdn_processes where seen_at < (select max(seen_at) from cdn_processes) - interval '1 hour'`,
+    `delete from cdn_processes where seen_at < ${lastHeard} - interval '1 hour'`,
     [],
     'cdn-processes-forget',
   );

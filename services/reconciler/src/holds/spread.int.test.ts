@@ -20,6 +20,7 @@ import {
   type TestDatabase,
   waitFor,
 } from '@millrace/testing';
+import { readRunbooks } from '../../../../dev/prometheus/runbooks.ts';
 import { consumeConfirmations } from './consume-confirmations.ts';
 import { spreadHoldsLoops } from './spread.ts';
 
@@ -109,6 +110,49 @@ describe('a hold on its way', () => {
     await confirmPlaybackState(store, { bootId: 'one', confirmedUpTo: caughtUp, ended });
     expect(await run('spread-holds')).toBe(1);
     await store.query('delete from heartbeats');
+  });
+
+  it('is proven again by the way out that the runbook has after a large jump of the clock', async () => {
+    const { run } = setUp();
+    // A day ahead were a heartbeat, a process that ended since, one that vanished, and when a hold was noted.
+    await store.query(
+      `insert into heartbeats (topic, latest) values ($1, now() + interval '1 day')
+       on conflict (topic) do update set latest = excluded.latest`,
+      [topics.playbackState.name],
+    );
+    await store.query(
+      `insert into cdn_processes (boot_id, confirmed_up_to, seen_at)
+       values ('ended', 'infinity', now() + interval '1 day'), ('vanished', now(), now() + interval '1 day')`,
+    );
+    await place();
+    await run('spread-holds');
+    await confirmAhead('new');
+    expect(await run('spread-holds')).toBe(0);
+
+    const { text, blocks } = readRunbooks().find(({ name }) => name === 'slow-holds') ?? {};
+    const [, wayOut = ''] = text?.split('### After a jump of the clock') ?? [];
+    const statements = blocks?.('sql').filter((sql) => wayOut.includes(sql)) ?? [];
+    for (const sql of statements) await store.query(sql);
+    const { rows } = await store.query('select boot_id from cdn_processes');
+    expect(rows).toEqual([{ boot_id: 'new' }]);
+    expect(await run('spread-holds')).toBe(1);
+    await store.query('delete from heartbeats');
+  });
+
+  it('does not forget who is there for one that was heard of last before the clock stepped back', async () => {
+    const { run } = setUp();
+    await confirmPlaybackState(store, { bootId: 'behind', confirmedUpTo: await now(), ended });
+    await store.query(
+      `insert into cdn_processes (boot_id, confirmed_up_to, seen_at)
+       values ('ended', 'infinity', now() + interval '1 day')`,
+    );
+    expect(await run('forget-cdn-processes')).toBe(0);
+    await place();
+    await ageHolds(0);
+    expect(await run('spread-holds')).toBe(0);
+    // Its word is waited for, and will do.
+    await confirmAhead('behind');
+    expect(await run('spread-holds')).toBe(1);
   });
 
   it('is effective when the last process has read a heartbeat that is younger', async () => {

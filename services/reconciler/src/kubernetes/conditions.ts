@@ -16,7 +16,10 @@ const condition = z.object({
 
 type Condition = z.output<typeof condition>;
 
-const objectStatus = z.object({ conditions: z.array(condition).default([]) });
+const objectStatus = z.object({
+  observedGeneration: z.number().optional(),
+  conditions: z.array(condition).default([]),
+});
 
 /** A condition as it is decided, without when. */
 export type Finding = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
@@ -63,6 +66,13 @@ export function decideStatus(
       !before.some((old) => old.type === type && old.status === value && old.reason === reason),
   );
   return { type: 'status', status, news };
+}
+
+/** What the status of an object says of it in its present generation, by one type of condition; null: nothing yet. */
+export function findingOf({ metadata, status }: KubernetesObject, type: string): Finding | null {
+  const told = objectStatus.safeParse(status).data;
+  if (told?.observedGeneration !== metadata.generation) return null;
+  return told.conditions.find((each) => each.type === type) ?? null;
 }
 
 /** A time as Kubernetes writes it: whole seconds. */

@@ -24,6 +24,7 @@ async function setUp(first: KubernetesObject[]) {
   const server = { objects: first, lists: 0 };
   const watches: { from: string; say: (change: Change) => void; end: (error?: Error) => void }[] = [];
   const told: string[] = [];
+  const known = new Map<string, string>();
   const api: Pick<KubernetesApi, 'list' | 'watch'> = {
     list: () => {
       server.lists++;
@@ -44,7 +45,12 @@ async function setUp(first: KubernetesObject[]) {
       return Promise.resolve();
     },
     onChanged: (name) => told.push(name),
+    onKnown: (name, there) => {
+      if (there === null) known.delete(name);
+      else known.set(name, there.metadata.resourceVersion);
+    },
     outlives: ({ metadata: { uid } }) => uid.startsWith('kept'),
+    outlivesUnseen: ({ metadata: { uid } }) => uid.startsWith('kept-unseen'),
   });
   const stopping = new AbortController();
   const running = cache.loop.run(stopping.signal, () => undefined);
@@ -53,7 +59,7 @@ async function setUp(first: KubernetesObject[]) {
     await running;
   });
   await clock.whenSleeping();
-  return { clock, server, watches, told, cache };
+  return { clock, server, watches, told, known, cache };
 }
 
 describe('a cache of objects', () => {
@@ -78,6 +84,34 @@ describe('a cache of objects', () => {
     expect(cache.gone('a')).toBe(second);
     cache.forget(second);
     expect(cache.gone('a')).toBeNull();
+  });
+
+  it('keeps what a list does not have any more, though no watch told that it was deleted', async () => {
+    const [lost, replaced] = [object('a', 1, 'kept-unseen-1'), object('b', 1, 'kept-unseen-2')];
+    const others = [object('c', 1, 'kept'), object('d', 1)];
+    const { clock, server, told, cache } = await setUp([lost, replaced, ...others]);
+    const successor = object('b', 7, 'kept-unseen-3');
+    server.objects = [successor];
+    await clock.advance(resyncMs);
+    expect([cache.gone('a'), cache.gone('b'), cache.gone('c'), cache.gone('d')]).toEqual([
+      ...[lost, replaced],
+      ...[null, null],
+    ]);
+    expect(cache.get('b')).toBe(successor);
+    expect(told).toEqual(['listed a b c d', 'listed b', 'a', 'b']);
+    await clock.advance(resyncMs);
+    expect(told.slice(4)).toEqual(['listed b']);
+  });
+
+  it('says what it knows: of lists, watches and answers to writes', async () => {
+    const { clock, server, watches, known, cache } = await setUp([object('a', 1), object('b', 1)]);
+    watches[0]?.say({ type: 'changed', object: object('c', 2) });
+    watches[0]?.say({ type: 'deleted', object: object('b', 3) });
+    cache.put(object('a', 4));
+    expect(Object.fromEntries(known)).toEqual({ a: '4', c: '2' });
+    server.objects = [object('a', 5), object('d', 5)];
+    await clock.advance(resyncMs);
+    expect(Object.fromEntries(known)).toEqual({ a: '5', d: '5' });
   });
 
   it.each([

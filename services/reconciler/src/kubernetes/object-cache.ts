@@ -10,8 +10,12 @@ export interface ObjectCacheOptions {
   onListed: () => Promise<void>;
   /** The object of this name changed, or is gone. */
   onChanged: (name: string) => void;
-  /** Whether an object is to be kept when it was deleted, until `forget`. */
+  /** Whether an object is to be kept when a watch told that it was deleted, until `forget`. */
   outlives: (object: KubernetesObject) => boolean;
+  /** The same of one that a list does not have any more; what became of it since it was last seen, nobody tells. */
+  outlivesUnseen: (object: KubernetesObject) => boolean;
+  /** The object of this name is now so; null: it is gone. */
+  onKnown: (name: string, object: KubernetesObject | null) => void;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
@@ -21,7 +25,7 @@ export interface ObjectCacheOptions {
 export interface ObjectCache {
   get(name: string): KubernetesObject | null;
   names(): string[];
-  /** The first of this name that was deleted and is to be kept. A watch told of it; a list tells of none. */
+  /** The first of this name that was deleted and is to be kept. */
   gone(name: string): KubernetesObject | null;
   /** Nothing is left to do for an object that is gone. */
   forget(object: KubernetesObject): void;
@@ -40,7 +44,7 @@ const shortestWatchMs = 1_000;
  * the time limit of one request, where the connection is dead that lists.
  */
 export function createObjectCache(options: ObjectCacheOptions): ObjectCache {
-  const { api, kind, resyncMs, onListed, onChanged, outlives, clock, logger, metrics } = options;
+  const { api, kind, resyncMs, onListed, onChanged, clock, logger, metrics } = options;
   const objects = new Map<string, KubernetesObject>();
   const gone = new Set<KubernetesObject>();
   const lists = metrics.counter('millrace_kubernetes_lists_total', 'How often all objects were listed.', [
@@ -52,22 +56,30 @@ export function createObjectCache(options: ObjectCacheOptions): ObjectCache {
   ]);
   const count = metrics.gauge('millrace_kubernetes_objects', 'Objects that are followed.', ['kind']);
 
+  const know = (name: string, object: KubernetesObject | null): void => {
+    if (object === null) objects.delete(name);
+    else objects.set(name, object);
+    count.set(objects.size, { kind });
+    options.onKnown(name, object);
+  };
+
   const take = ({ type, object }: Change): void => {
     const { name } = object.metadata;
-    if (type === 'changed') objects.set(name, object);
-    else {
-      objects.delete(name);
-      if (outlives(object)) gone.add(object);
-    }
-    count.set(objects.size, { kind });
+    know(name, type === 'changed' ? object : null);
+    if (type === 'deleted' && options.outlives(object)) gone.add(object);
     onChanged(name);
   };
 
   const replace = async (listed: readonly KubernetesObject[]): Promise<void> => {
-    objects.clear();
-    for (const object of listed) objects.set(object.metadata.name, object);
-    count.set(objects.size, { kind });
+    const there = new Set(listed.map(({ metadata: { uid } }) => uid));
+    const missing = [...objects.values()].filter(({ metadata: { uid } }) => !there.has(uid));
+    for (const { metadata } of missing) know(metadata.name, null);
+    for (const object of listed) know(object.metadata.name, object);
     await onListed();
+    for (const object of missing.filter(options.outlivesUnseen)) {
+      gone.add(object);
+      onChanged(object.metadata.name);
+    }
   };
 
   const watch = async (resourceVersion: string, signal: AbortSignal): Promise<void> => {
@@ -100,7 +112,7 @@ export function createObjectCache(options: ObjectCacheOptions): ObjectCache {
     put: (object) => {
       const known = objects.get(object.metadata.name);
       if (known?.metadata.uid !== object.metadata.uid) return;
-      if (versionOf(object) > versionOf(known)) objects.set(object.metadata.name, object);
+      if (versionOf(object) > versionOf(known)) know(object.metadata.name, object);
     },
     loop: {
       name: `kubernetes-watch-${kind.toLowerCase()}`,

@@ -1,11 +1,13 @@
 import { type Clock, type Logger, type Loop, type Metrics } from '@millrace/platform';
 import { type EffectiveHold } from '@millrace/store';
 import { reconcile, type Reconciler } from '../loops/loop.ts';
-import { type Kind, type KubernetesApi, type KubernetesObject } from './api.ts';
-import { createObjectCache, type ObjectCache } from './object-cache.ts';
+import { type KubernetesApi } from './api.ts';
+import { type Asks, showNotApplied } from './not-applied.ts';
+import { createObjectCache, type ObjectCache, type ObjectCacheOptions } from './object-cache.ts';
 import { planReconciler } from './plan-reconciler.ts';
+import { asksOfPlans } from './plan.ts';
 import { type ObjectDeps, videoHoldReconciler } from './video-hold-reconciler.ts';
-import { releases } from './video-hold.ts';
+import { asksOfVideoHolds, releases, releasesUnseen } from './video-hold.ts';
 import { createWorkQueue } from './work-queue.ts';
 
 export interface OperatorDeps extends ObjectDeps {
@@ -24,10 +26,16 @@ export interface Operator {
 }
 
 export function createOperator(deps: OperatorDeps): Operator {
-  const holds = follow(deps, { kind: 'VideoHold', outlives: releases }, (cache) =>
-    videoHoldReconciler(deps, cache),
+  const holds = follow(
+    deps,
+    { kind: 'VideoHold', asks: asksOfVideoHolds, outlives: releases, outlivesUnseen: releasesUnseen },
+    (cache) => videoHoldReconciler(deps, cache),
   );
-  const plans = follow(deps, { kind: 'Plan', outlives: () => false }, (cache) => planReconciler(deps, cache));
+  const plans = follow(
+    deps,
+    { kind: 'Plan', asks: asksOfPlans, outlives: () => false, outlivesUnseen: () => false },
+    (cache) => planReconciler(deps, cache),
+  );
   const prefix = `${deps.api.namespace}/`;
   return {
     loops: [...holds.loops, ...plans.loops],
@@ -40,7 +48,7 @@ export function createOperator(deps: OperatorDeps): Operator {
 /** Wires one kind: what its cache hears of goes through its queue to its reconciler. */
 function follow<Seen, Decision>(
   deps: OperatorDeps,
-  followed: { kind: Kind; outlives: (object: KubernetesObject) => boolean },
+  followed: Pick<ObjectCacheOptions, 'kind' | 'outlives' | 'outlivesUnseen'> & { asks: Asks },
   reconcilerOf: (cache: ObjectCache) => Reconciler<string, Seen, Decision>,
 ): { loops: Loop[]; add(name: string): void } {
   const cache = createObjectCache({
@@ -49,6 +57,7 @@ function follow<Seen, Decision>(
       for (const name of await reconciler.list()) queue.add(name);
     },
     onChanged: (name) => queue.add(name),
+    onKnown: showNotApplied(deps.metrics, followed.kind, followed.asks),
   });
   const reconciler = reconcilerOf(cache);
   const queue = createWorkQueue({

@@ -4,6 +4,7 @@ import { type PlanLimits, type PlanOwner, type RecordedPlan } from '@millrace/st
 import { z } from 'zod';
 import { type KubernetesObject } from './api.ts';
 import { decideStatus, type Finding, type StatusStep } from './conditions.ts';
+import { type Asks } from './not-applied.ts';
 
 const limit = z
   .union([z.number().int().nonnegative(), z.literal('unlimited')])
@@ -36,11 +37,18 @@ export interface SeenPlan {
   record: RecordedPlan | null;
 }
 
+/** Why the record is not as a `Plan` asks. */
+const reasonsNotApplied = ['InvalidSpec', 'PlanNotFound', 'Stale', 'Superseded', 'Refused'] as const;
+
+/** By what a `Plan` says whether it is applied. */
+export const asksOfPlans: Asks = { condition: 'Applied', reasons: reasonsNotApplied };
+
+const notAppliedFor = (reason: (typeof reasonsNotApplied)[number], message: string): Finding => ({
+  ...{ type: 'Applied', status: 'False', reason, message },
+});
+
 /** What is said of a Plan whose limits the record cannot hold. */
-export const notHeldByRecord: Finding = {
-  ...{ type: 'Applied', status: 'False', reason: 'Refused' },
-  message: 'The record cannot hold these limits.',
-};
+export const notHeldByRecord = notAppliedFor('Refused', 'The record cannot hold these limits.');
 
 export type PlanDecision = { type: 'apply'; limits: PlanLimits; owner: PlanOwner } | StatusStep;
 
@@ -51,8 +59,8 @@ export type PlanDecision = { type: 'apply'; limits: PlanLimits; owner: PlanOwner
 export function decidePlan({ object, record }: SeenPlan, now: Date): PlanDecision | null {
   if (object.metadata.deletionTimestamp !== undefined) return null;
   const spec = planSpec.safeParse(object.spec).data;
-  const refuse = (reason: string, message: string): PlanDecision | null =>
-    decideStatus(object, { findings: [{ type: 'Applied', status: 'False', reason, message }], now });
+  const refuse = (...why: Parameters<typeof notAppliedFor>): PlanDecision | null =>
+    decideStatus(object, { findings: [notAppliedFor(...why)], now });
   if (spec === undefined) return refuse('InvalidSpec', 'The spec is not one that this version can read.');
   if (record === null) return refuse('PlanNotFound', 'There is no plan of that name.');
   const { uid, generation, creationTimestamp } = object.metadata;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type RecordedHold } from '@millrace/store';
 import { type KubernetesObject } from './api.ts';
-import { decideVideoHold, readSpec, type VideoHoldDecision } from './video-hold.ts';
+import { decideVideoHold, readSpec, releasesUnseen, type VideoHoldDecision } from './video-hold.ts';
 
 const now = new Date('2030-01-02T03:04:05.678Z');
 const placedAt = new Date('2030-01-01T00:00:00.000Z');
@@ -187,5 +187,18 @@ describe('a VideoHold that is gone', () => {
 
   it('is forgotten when nothing is left to lift', () => {
     expect(types(decide({ gone, spec }))).toEqual(['forget']);
+  });
+
+  it('keeps its hold when it had a finalizer and no watch told of its end', () => {
+    const last = (onDelete: string, finalizers: string[]): KubernetesObject => ({
+      metadata: {
+        ...{ name: 'h', namespace: 'default', uid: 'u', generation: 3, resourceVersion: '7' },
+        ...{ creationTimestamp: '2030-01-01T00:00:00Z', finalizers },
+      },
+      spec: { videoId: 'vid_1', onDelete },
+    });
+    expect(releasesUnseen(last('Release', ['other/one']))).toBe(true);
+    expect(releasesUnseen(last('Release', ['other/one', ours]))).toBe(false);
+    expect(releasesUnseen(last('Retain', []))).toBe(false);
   });
 });

@@ -2,9 +2,23 @@ import { type RecordedHold } from '@millrace/store';
 import { z } from 'zod';
 import { type KubernetesObject } from './api.ts';
 import { decideStatus, type Finding, type StatusStep } from './conditions.ts';
+import { type Asks } from './not-applied.ts';
 
 /** Keeps an object that is to be released until its hold is lifted. */
 const finalizer = 'millrace.dev/release';
+
+/** Why the record is not as a `VideoHold` asks; of a video that is deleted or has failed, nothing plays. */
+const reasonsNotHeld = [
+  'InvalidSpec',
+  'VideoNotFound',
+  'VideoDeleted',
+  'VideoFailed',
+  'EditNotApplied',
+] as const;
+type ReasonNotHeld = (typeof reasonsNotHeld)[number];
+
+/** By what a `VideoHold` says whether it is applied. */
+export const asksOfVideoHolds: Asks = { condition: 'Held', reasons: reasonsNotHeld, finalizer };
 
 const videoHoldSpec = z.object({
   videoId: z.string(),
@@ -44,6 +58,14 @@ export const readSpec = (object: KubernetesObject): VideoHoldSpec | null =>
 
 /** Whether deleting an object lifts its hold. */
 export const releases = (object: KubernetesObject): boolean => readSpec(object)?.onDelete === 'Release';
+
+/**
+ * The same of one that is not there any more, though no watch told of its end. Before it had its finalizer anybody could
+ * delete it; once it had, only force takes it away, or a cluster that was set back to a time before it: then its hold
+ * stays, as for any doubt.
+ */
+export const releasesUnseen = (object: KubernetesObject): boolean =>
+  releases(object) && !object.metadata.finalizers.includes(finalizer);
 
 /**
  * What a `VideoHold` asks for. It is one more source of holds: it places its own and, deleted with
@@ -103,12 +125,13 @@ const canBeHeld = ({ video, hold }: RecordedHold): boolean =>
 const isAsAsked = ({ hold }: RecordedHold, { reason, legal }: VideoHoldSpec): boolean =>
   hold !== null && hold.reason === reason && hold.legal === legal;
 
-const unreadable: Finding = {
-  type: 'Held',
-  status: 'False',
-  reason: 'InvalidSpec',
-  message: 'The spec is not one that this version of the operator can read.',
-};
+const notHeldFor = (reason: ReasonNotHeld, message: string): Finding => ({
+  ...{ type: 'Held', status: 'False', reason, message },
+});
+const unreadable = notHeldFor(
+  'InvalidSpec',
+  'The spec is not one that this version of the operator can read.',
+);
 
 function findingsOf(record: RecordedHold, spec: VideoHoldSpec): Finding[] {
   const { video, hold } = record;
@@ -118,9 +141,11 @@ function findingsOf(record: RecordedHold, spec: VideoHoldSpec): Finding[] {
     isAsAsked(record, spec)
       ? { type: 'Held', status: 'True', reason: 'Held', message: 'The hold is in the record.' }
       : {
-          ...{ type: 'Held', status: 'True', reason: 'EditNotApplied' },
-          message:
+          ...notHeldFor(
+            'EditNotApplied',
             'The hold is as it was: the video was deleted before the edit. Delete with Release to lift it.',
+          ),
+          status: 'True',
         },
     effectiveAt === null
       ? {
@@ -135,12 +160,9 @@ function findingsOf(record: RecordedHold, spec: VideoHoldSpec): Finding[] {
 }
 
 function notHeld(video: RecordedHold['video']): Finding {
-  const finding = { type: 'Held', status: 'False' } as const;
-  if (video === null) return { ...finding, reason: 'VideoNotFound', message: 'There is no such video.' };
-  if (video.deleted) {
-    return { ...finding, reason: 'VideoDeleted', message: 'The video is deleted; it does not play.' };
-  }
-  return { ...finding, reason: 'VideoFailed', message: 'The video failed; there is nothing to hold.' };
+  if (video === null) return notHeldFor('VideoNotFound', 'There is no such video.');
+  if (video.deleted) return notHeldFor('VideoDeleted', 'The video is deleted; it does not play.');
+  return notHeldFor('VideoFailed', 'The video failed; there is nothing to hold.');
 }
 
 function told(
