@@ -1,14 +1,18 @@
 import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { silentLogger } from '@millrace/platform';
 import { waitFor } from '@millrace/testing';
-import { type OwnService, startOwnService } from '../../e2e/src/testing/own-service.ts';
+import { missingForKafka } from '../../dev/kafka/jars.ts';
+import { describeWith } from '../../dev/real-part.ts';
+import { missingForS3 } from '../../dev/s3/versitygw.ts';
+import { type RunningStack, startStack } from '../../dev/stack/stack.ts';
 import { type ObjectiveName } from '../src/objectives.ts';
 import { type TestName } from '../src/tests.ts';
 import { type LoadedTest, loadTest } from './k6-run.ts';
@@ -20,7 +24,8 @@ const ofTime: readonly ObjectiveName[] = [
 const main = fileURLToPath(new URL('main.ts', import.meta.url));
 const patienceMs = 180_000;
 
-let service: OwnService;
+const over = new AbortController();
+let stack: RunningStack;
 /** `npm run load:customer`, which keeps the receivers. */
 let customer: ChildProcessByStdio<null, Readable, null> | undefined;
 let folder: string;
@@ -33,32 +38,6 @@ async function makeFilm(path: string): Promise<void> {
   const encoding = ['-c:v', 'libx264', '-preset', 'ultrafast', '-c:a', 'aac'];
   await promisify(execFile)('ffmpeg', ['-v', 'error', ...picture, ...sound, ...encoding, path]);
 }
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'millrace-load-'));
-  const film = join(folder, 'film.mp4');
-  [service] = await Promise.all([
-    startOwnService(['--dev'], { ENCODER_PRESET: 'ultrafast', API_RATE_PER_MINUTE: '1000000' }),
-    makeFilm(film),
-  ]);
-  const readyFile = join(folder, 'ready.json');
-  await writeFile(readyFile, JSON.stringify(service.ready));
-  const flags = ['--ready-file', readyFile, '--output', envFile(), '--data', service.dataDir];
-  customer = spawn(process.execPath, [main, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const { stdout } = customer;
-  await waitFor(() => stdout.readableLength > 0 || isOver(), { timeoutMs: 60_000, what: 'its word' });
-  expect(customer.exitCode).toBeNull();
-  environment = {
-    ...{ ...(await readVariables(envFile())), SOURCE: film, SOURCE_SECONDS: '60', PROFILE: 'smoke' },
-    // Short visits with all that players do: each segment in another quality, seeks, and a token that is renewed.
-    ...{ WATCH_SECONDS: '6', BUFFER_SECONDS: '1', TOKEN_SECONDS: '60', RENEW_BEFORE_SECONDS: '58' },
-    ...{ SWITCH_EVERY: '1', SEEK_EVERY: '2', QUIET_SECONDS: '1' },
-  };
-}, patienceMs);
-afterAll(async () => {
-  await Promise.all([(service as OwnService | undefined)?.remove(), endCustomer()]);
-  await rm(folder, { recursive: true });
-}, patienceMs);
 
 const envFile = (): string => join(folder, 'load.env');
 
@@ -78,53 +57,83 @@ async function endCustomer(): Promise<number | null> {
   return customer?.exitCode ?? null;
 }
 
-it(
-  'every load test runs against the service, measures what it judges, and finds nothing wrong',
-  async () => {
-    const times = {
-      'api-mix': { iterations: 60, atOnce: 4 },
-      upload: { iterations: 1, atOnce: 1 },
-      playback: { iterations: 3, atOnce: 3 },
-      'hold-under-load': { iterations: 1, atOnce: 1 },
-      'webhook-storm': { iterations: 1, atOnce: 1 },
-    } as const satisfies Record<TestName, Parameters<LoadedTest['run']>[0]>;
-    const loaded = new Map<TestName, LoadedTest>();
-    for (const name of Object.keys(times) as TestName[]) {
-      // One viewer who seeks all the time may have nothing to tell of smoothness.
-      const seeks = name === 'hold-under-load' ? { SEEK_EVERY: '0' } : {};
-      loaded.set(name, await loadTest(name, { ...environment, ...seeks }));
-    }
-    const results = await Promise.all(
-      [...loaded].map(async ([name, test]) => ({ name, ...(await test.run(times[name])) })),
-    );
-    for (const { name, crossed, samples } of results) {
-      const wrong = crossed.filter((metric) => !ofTime.some((objective) => objective === metric));
-      expect({ name, wrong }).toEqual({ name, wrong: [] });
-      // All of the time ones were measured: else their `_events` would be crossed.
-      expect(samples.get('completed')?.length).toBeGreaterThan(0);
-    }
-    const of = (name: TestName, metric: string): number =>
-      results.find((result) => result.name === name)?.samples.get(metric)?.length ?? 0;
-    expect(of('playback', 'quality_switches')).toBeGreaterThan(0);
-    expect(of('playback', 'token_renewals')).toBeGreaterThan(0);
-    expect(of('hold-under-load', 'lift')).toBe(1);
-    expect(of('webhook-storm', 'webhook_in_time')).toBe(10);
-  },
-  patienceMs,
-);
-
-it('the service has none of their videos and endpoints left', async () => {
-  const { API_URL = '', PROJECT_ID = '', API_KEY = '' } = environment;
-  for (const list of ['videos', 'webhook-endpoints']) {
-    const answer = await fetch(`${API_URL}/v1/projects/${PROJECT_ID}/${list}`, {
-      headers: { authorization: `Bearer ${API_KEY}` },
+describeWith(missingForKafka() ?? missingForS3(), 'on the stack', () => {
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'millrace-load-'));
+    const film = join(folder, 'film.mp4');
+    const [dataDir, readyFile] = [join(folder, 'data'), join(folder, 'ready.json')];
+    const settings = { ENCODER_PRESET: 'ultrafast', API_RATE_PER_MINUTE: '1000000' };
+    stack = await startStack({
+      ...{ dataDir, readyFile, signal: over.signal, logger: silentLogger, say: () => undefined },
+      env: { ...process.env, ...settings, NODE_ENV: undefined },
     });
-    expect(await answer.json()).toMatchObject({ data: [] });
-  }
-});
+    await makeFilm(film);
+    const flags = ['--ready-file', readyFile, '--output', envFile(), '--data', dataDir];
+    customer = spawn(process.execPath, [main, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const { stdout } = customer;
+    await waitFor(() => stdout.readableLength > 0 || isOver(), { timeoutMs: 60_000, what: 'its word' });
+    expect(customer.exitCode).toBeNull();
+    environment = {
+      ...{ ...(await readVariables(envFile())), SOURCE: film, SOURCE_SECONDS: '60', PROFILE: 'smoke' },
+      // Short visits with all that players do: each segment in another quality, seeks, and a token that is renewed.
+      ...{ WATCH_SECONDS: '6', BUFFER_SECONDS: '1', TOKEN_SECONDS: '60', RENEW_BEFORE_SECONDS: '58' },
+      ...{ SWITCH_EVERY: '1', SEEK_EVERY: '2', QUIET_SECONDS: '1' },
+    };
+  }, 20 * 60_000);
+  afterAll(async () => {
+    over.abort();
+    await Promise.allSettled([(stack as RunningStack | undefined)?.stop(), endCustomer()]);
+    await rm(folder, { recursive: true });
+  }, patienceMs);
 
-it('the customer’s key is in a file for nobody else, until the receivers end', async () => {
-  expect(statSync(envFile()).mode & 0o777).toBe(0o600);
-  expect(await endCustomer()).toBe(0);
-  expect(existsSync(envFile())).toBe(false);
+  it(
+    'every load test runs against the stack, measures what it judges, and finds nothing wrong',
+    async () => {
+      const times = {
+        'api-mix': { iterations: 60, atOnce: 4 },
+        upload: { iterations: 1, atOnce: 1 },
+        playback: { iterations: 3, atOnce: 3 },
+        'hold-under-load': { iterations: 1, atOnce: 1 },
+        'webhook-storm': { iterations: 1, atOnce: 1 },
+      } as const satisfies Record<TestName, Parameters<LoadedTest['run']>[0]>;
+      const loaded = new Map<TestName, LoadedTest>();
+      for (const name of Object.keys(times) as TestName[]) {
+        // One viewer who seeks all the time may have nothing to tell of smoothness.
+        const seeks = name === 'hold-under-load' ? { SEEK_EVERY: '0' } : {};
+        loaded.set(name, await loadTest(name, { ...environment, ...seeks }));
+      }
+      const results = await Promise.all(
+        [...loaded].map(async ([name, test]) => ({ name, ...(await test.run(times[name])) })),
+      );
+      for (const { name, crossed, samples } of results) {
+        const wrong = crossed.filter((metric) => !ofTime.some((objective) => objective === metric));
+        expect({ name, wrong }).toEqual({ name, wrong: [] });
+        // All of the time ones were measured: else their `_events` would be crossed.
+        expect(samples.get('completed')?.length).toBeGreaterThan(0);
+      }
+      const of = (name: TestName, metric: string): number =>
+        results.find((result) => result.name === name)?.samples.get(metric)?.length ?? 0;
+      expect(of('playback', 'quality_switches')).toBeGreaterThan(0);
+      expect(of('playback', 'token_renewals')).toBeGreaterThan(0);
+      expect(of('hold-under-load', 'lift')).toBe(1);
+      expect(of('webhook-storm', 'webhook_in_time')).toBe(10);
+    },
+    patienceMs,
+  );
+
+  it('the service has none of their videos and endpoints left', async () => {
+    const { API_URL = '', PROJECT_ID = '', API_KEY = '' } = environment;
+    for (const list of ['videos', 'webhook-endpoints']) {
+      const answer = await fetch(`${API_URL}/v1/projects/${PROJECT_ID}/${list}`, {
+        headers: { authorization: `Bearer ${API_KEY}` },
+      });
+      expect(await answer.json()).toMatchObject({ data: [] });
+    }
+  });
+
+  it('the customer’s key is in a file for nobody else, until the receivers end', async () => {
+    expect(statSync(envFile()).mode & 0o777).toBe(0o600);
+    expect(await endCustomer()).toBe(0);
+    expect(existsSync(envFile())).toBe(false);
+  });
 });

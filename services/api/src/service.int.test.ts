@@ -115,14 +115,17 @@ describe('the record away', () => {
       logger: captureLogger().logger,
     });
     await api.ask(`GET /v1/projects/${me.projectId}`, { bearer: me.full });
-    await killer.query(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-    );
+    // Nothing is asked meanwhile: a request could take the dead connections first. One that is at work, for what
+    // requests leave to do, is waited for: it would not be lost while idle.
+    const isLost = async (): Promise<boolean> => {
+      await killer.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid() and state = 'idle'`,
+      );
+      return api.log.lines.some(({ message }) => message === 'database connection lost while idle');
+    };
+    await waitFor(isLost, { timeoutMs: 60_000, what: 'an idle connection to be lost' });
     await killer.close();
-    // Nothing is asked meanwhile: a request could take the dead connections first.
-    await waitFor(() =>
-      api.log.lines.some(({ message }) => message === 'database connection lost while idle'),
-    );
     expect((await api.ask(`GET /v1/projects/${me.projectId}`, { bearer: me.full })).status).toBe(200);
   });
 
