@@ -18,6 +18,7 @@ import {
 } from './index.ts';
 import {
   claim,
+  column,
   db,
   expireLease,
   finish,
@@ -242,6 +243,24 @@ describe('repair', () => {
     expect(await repairJobs(db)).toBe(1);
     expect(await mustClaim()).toMatchObject({ kind: 'assemble', jobId });
     expect(await repairJobs(db)).toBe(0);
+  });
+
+  it('goes on behind jobs that cannot be corrected', async () => {
+    const jobs: string[] = [];
+    for (let count = 0; count < 3; count++) jobs.push((await plannedJob(await seedAccount(db))).jobId);
+    const [poison = '', ...others] = jobs.sort();
+    await db.query('update encode_jobs set remaining = 9');
+    await db.query(
+      `alter table encode_jobs add constraint poison check (id <> '${poison}' or remaining = 9)`,
+    );
+    try {
+      await expect(repairJobs(db, { limit: 1 })).rejects.toMatchObject({ message: '1 were left' });
+      expect(await column('select id as it from encode_jobs where remaining = 2 order by id')).toEqual(
+        others,
+      );
+    } finally {
+      await db.query('alter table encode_jobs drop constraint poison');
+    }
   });
 
   it('publishes permits of tasks that wait long, once while a permit still waits', async () => {

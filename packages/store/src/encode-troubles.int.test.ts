@@ -13,6 +13,7 @@ import {
 } from './index.ts';
 import {
   claim,
+  column,
   db,
   expireLease,
   finish,
@@ -46,6 +47,20 @@ describe('leases and fences', () => {
     expect(await one('select fence from task_outputs where task_id = $1', [old.id])).toEqual({
       fence: fresh.fence,
     });
+  });
+
+  it('takes every task that was lost, behind any that cannot be taken', async () => {
+    const { tasks } = await plannedJob(await seedAccount(db));
+    const lost = [...tasks, (await plannedJob(await seedAccount(db))).tasks[0]].sort((a, b) =>
+      a.id < b.id ? -1 : 1,
+    );
+    for (const task of lost) await expireLease(task);
+    const poison = lost[0];
+    await db.query(`update encode_tasks set last_error = '{"waits": "some"}' where id = $1`, [poison?.id]);
+    await expect(reapExpiredLeases(db, { limit: 1 })).rejects.toMatchObject({ message: '1 were left' });
+    expect(await column(`select id as it from encode_tasks where losses = 1 order by id`)).toEqual(
+      lost.slice(1).map(({ id }) => id),
+    );
   });
 
   it('does not take a task whose worker renewed its lease', async () => {

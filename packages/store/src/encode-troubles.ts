@@ -1,7 +1,7 @@
 import { type Failure } from '@millrace/contract';
 import { decideTrouble, type TaskTries, type TaskTrouble } from '@millrace/domain';
 import { type Database, type Transaction } from './db.ts';
-import { eachInTurn } from './each.ts';
+import { eachOfPages } from './each.ts';
 import { permit, type TaskKind } from './encode-permits.ts';
 import { chargePoster } from './encode-shares.ts';
 import { wantsTask } from './encode-wanted.ts';
@@ -124,20 +124,29 @@ const lostIfMeanwhile = (error: unknown): TroubleOutcome => {
 
 /**
  * Takes tasks from workers that stopped renewing their lease, as losses. For the reconciler.
+ * @param options.limit how many are looked up by one statement
  * @returns how many were taken
+ * @throws AggregateError when some could not be, after all the rest
  */
-export async function reapExpiredLeases(db: Database, limit = 100): Promise<number> {
-  const { rows } = await db.query<Attempt>(
-    `select id as "taskId", fence from encode_tasks
-     where status = 'processing' and lease_until < clock_timestamp() order by lease_until limit $1`,
-    [limit],
-    'task-expired',
-  );
-  return eachInTurn(rows, async (attempt) => {
-    const trouble: TaskTrouble = { kind: 'lost', message: 'the lease expired: its worker was lost' };
+export function reapExpiredLeases(
+  db: Database,
+  { signal, limit = 100 }: { signal?: AbortSignal; limit?: number } = {},
+): Promise<number> {
+  const page = async (after: string): Promise<{ id: string; fence: number }[]> => {
+    const { rows } = await db.query<{ id: string; fence: number }>(
+      `select id, fence from encode_tasks
+       where status = 'processing' and lease_until < clock_timestamp() and id > $2 order by id limit $1`,
+      [limit, after],
+      'task-expired',
+    );
+    return rows;
+  };
+  const trouble: TaskTrouble = { kind: 'lost', message: 'the lease expired: its worker was lost' };
+  const reap = async ({ id: taskId, fence }: { id: string; fence: number }): Promise<number> => {
     const outcome = await db
-      .transaction((tx) => recordTrouble(tx, attempt, trouble, { expired: true }))
+      .transaction((tx) => recordTrouble(tx, { taskId, fence }, trouble, { expired: true }))
       .catch(lostIfMeanwhile);
     return outcome.kind === 'lost' ? 0 : 1;
-  });
+  };
+  return eachOfPages(page, reap, { signal });
 }

@@ -59,8 +59,8 @@ export function allLoops(deps: LoopDeps): ReconcileLoop[] {
       run: (signal) => expireUploads(store, { signal }),
     }),
     reconcileAll(abandonedUploads(deps), { ...deps, everyMs: 2 * second }),
-    { name: 'reap-encode-leases', everyMs: second, run: () => reapExpiredLeases(store) },
-    { name: 'repair-encode-jobs', everyMs: 15 * second, run: () => repairJobs(store) },
+    { name: 'reap-encode-leases', everyMs: second, run: (signal) => reapExpiredLeases(store, { signal }) },
+    { name: 'repair-encode-jobs', everyMs: 15 * second, run: (signal) => repairJobs(store, { signal }) },
     {
       name: 'republish-encode-tasks',
       everyMs: 15 * second,
