@@ -15,7 +15,7 @@ describe('eachInTurn', () => {
       return Promise.resolve(1);
     });
     await expect(running).rejects.toMatchObject({
-      message: '1 of 3 were left',
+      message: '1 were left',
       errors: [new Error('poisoned')],
     });
     expect(done).toEqual(['a', 'b']);

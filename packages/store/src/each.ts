@@ -28,13 +28,12 @@ export async function eachInTurn<T>(
         const more = await work(left.pop() as T);
         changed += more;
       } catch (error) {
-        failures.push(error);
+        failures.push(...causesOf(error));
       }
     }
   };
   await Promise.all(Array.from({ length: atOnce }, take));
-  if (failures.length > 0)
-    throw new AggregateError(failures, `${failures.length} of ${items.length} were left`);
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} were left`);
   return changed;
 }
 
@@ -57,10 +56,13 @@ export async function eachOfPages<T extends { id: string }>(
     try {
       changed += await eachInTurn(items, work, options);
     } catch (error) {
-      if (!(error instanceof AggregateError)) throw error;
-      failures.push(...(error.errors as unknown[]));
+      failures.push(...causesOf(error));
     }
   }
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} were left`);
   return changed;
 }
+
+/** What some things failed with that were done in turn. */
+const causesOf = (error: unknown): unknown[] =>
+  error instanceof AggregateError ? (error.errors as unknown[]) : [error];

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { race, seedAccount, type SeededAccount, seedProcessingVideo } from '@millrace/testing';
-import { moveVideo } from './index.ts';
+import { type Database, moveVideo } from './index.ts';
 import { db, useDatabase } from './testing/database.ts';
-import { reserve, usageOf } from './testing/usage.ts';
-import { correctUsageDrift } from './usage-drift.ts';
+import { correctedDrifts, reserve, usageOf } from './testing/usage.ts';
+import { correctUsageDrift, type UsageDrift } from './usage-drift.ts';
 
 let account: SeededAccount;
 
@@ -32,7 +32,6 @@ async function ready(durationMs: number): Promise<string> {
   );
   return videoId;
 }
-const correct = async (): Promise<unknown[]> => correctUsageDrift(db);
 const used = () => usageOf(account.accountId);
 
 describe('what videos hold of limits', () => {
@@ -40,7 +39,7 @@ describe('what videos hold of limits', () => {
     await planned(1_001);
     await ready(2_033);
     await seedProcessingVideo(db, account);
-    expect(await correct()).toEqual([]);
+    expect(await correctedDrifts()).toEqual([]);
     expect(await used()).toEqual({ stored: 3_034, upload: 3_034 });
   });
 
@@ -52,7 +51,7 @@ describe('what videos hold of limits', () => {
       account.accountId,
     ]);
     const { accountId } = account;
-    const found = await correct();
+    const found = await correctedDrifts();
     const each = [lost, released].flatMap((videoId, at) =>
       ['stored', 'upload'].map((kind) => ({ accountId, videoId, kind, wasMs: 0, isMs: 1_000 * (at + 1) })),
     );
@@ -64,7 +63,7 @@ describe('what videos hold of limits', () => {
         { accountId, kind: 'upload', wasMs: 4_000, isMs: 7_000 },
       ]),
     );
-    expect(await correct()).toEqual([]);
+    expect(await correctedDrifts()).toEqual([]);
     for (const videoId of [lost, released, kept])
       await db.transaction((tx) => moveVideo(tx, videoId, { type: 'customer_delete' }));
     expect(await used()).toEqual({ stored: 0, upload: 7_000 });
@@ -83,9 +82,9 @@ describe('what videos hold of limits', () => {
       where account_id = $1`,
       [account.accountId],
     );
-    expect(await correct()).toHaveLength(8);
+    expect(await correctedDrifts()).toHaveLength(8);
     expect(await used()).toEqual({ stored: 6_000, upload: 6_000 });
-    expect(await correct()).toEqual([]);
+    expect(await correctedDrifts()).toEqual([]);
   });
 
   it('of an upload is charged to no other period', async () => {
@@ -95,7 +94,7 @@ describe('what videos hold of limits', () => {
     ]);
     await db.query(`delete from usage_reservations where video_id = $1 and kind = 'upload'`, [videoId]);
     await db.query('update usage set upload_ms = 0 where account_id = $1', [account.accountId]);
-    expect(await correct()).toEqual([]);
+    expect(await correctedDrifts()).toEqual([]);
     expect(await used()).toEqual({ stored: 1_000, upload: 0 });
   });
 
@@ -107,14 +106,54 @@ describe('what videos hold of limits', () => {
     await db.query('update usage set stored_ms = 0 where account_id = $1', [account.accountId]);
     const gone = videoIds.slice(0, 4);
     await race([
-      correct,
-      correct,
+      correctedDrifts,
+      correctedDrifts,
       ...gone.map(
         (videoId) => () => db.transaction((tx) => moveVideo(tx, videoId, { type: 'customer_delete' })),
       ),
     ]);
-    await correct();
+    await correctedDrifts();
     expect(await used()).toEqual({ stored: 4_000, upload: 8_000 });
-    expect(await correct()).toEqual([]);
+    expect(await correctedDrifts()).toEqual([]);
+  });
+});
+
+describe.each([1, 2, 100])('of accounts that are looked at by %i', (limit) => {
+  it('one that cannot be put right keeps none waiting, and what was put right is told', async () => {
+    const accounts: string[] = [];
+    for (let count = 0; count < 3; count++) {
+      account = await seedAccount(db);
+      accounts.push(account.accountId);
+      await planned(1_000);
+    }
+    const [first = '', poison = '', last = ''] = accounts.sort();
+    const measure = (of: string, durationSeconds: unknown): Promise<unknown> =>
+      db.query('update encode_jobs set manifest = $2 where account_id = $1', [of, { durationSeconds }]);
+    await db.query('update usage set stored_ms = 0 where account_id = any ($1)', [accounts]);
+    await measure(last, 2);
+    await measure(poison, 'unknown');
+
+    const told: UsageDrift[] = [];
+    const looks: number[] = [];
+    const watched: Database = {
+      ...db,
+      query: (text, values, name) => {
+        if (name === 'usage-drifted') looks.push((values?.[0] as string[]).length);
+        return db.query(text, values, name);
+      },
+    };
+    await expect(
+      correctUsageDrift(watched, { onDrift: (drift) => told.push(drift), limit }),
+    ).rejects.toMatchObject({ errors: [{ message: `the usage of ${poison} could not be put right` }] });
+    expect(told.filter(({ videoId }) => videoId === undefined)).toEqual([
+      { accountId: first, kind: 'stored', wasMs: 0, isMs: 1_000 },
+      { accountId: last, kind: 'stored', wasMs: 0, isMs: 2_000 },
+      { accountId: last, kind: 'upload', wasMs: 1_000, isMs: 2_000 },
+    ]);
+    expect(Math.max(...looks)).toBeLessThanOrEqual(limit);
+
+    await measure(poison, 1);
+    expect(await correctedDrifts()).toEqual([{ accountId: poison, kind: 'stored', wasMs: 0, isMs: 1_000 }]);
+    expect(await usageOf(poison)).toEqual({ stored: 1_000, upload: 1_000 });
   });
 });

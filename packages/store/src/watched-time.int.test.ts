@@ -5,7 +5,7 @@ import { createTestDatabase } from '@millrace/testing';
 import { createDatabase, type Database } from './db.ts';
 import { accountUsage } from './account-usage.ts';
 import { purgeViews } from './purge.ts';
-import { correctUsageDrift } from './usage-drift.ts';
+import { correctedDrifts } from './testing/usage.ts';
 import { countWatchedTime, reconcileWatchLimits, type WatchedTime } from './watched-time.ts';
 
 type View = PlaybackUsageMessage['views'][number];
@@ -207,11 +207,11 @@ describe('drift of usage', () => {
     await reserve('gone', true);
     await reserve('before', false, 1);
     await db.query('update usage set stored_ms = 5, upload_ms = 7 where account_id = $1', [accountId]);
-    expect(await correctUsageDrift(db)).toEqual([
+    expect(await correctedDrifts(db)).toEqual([
       { accountId, kind: 'stored', wasMs: 5, isMs: 2_000 },
       { accountId, kind: 'upload', wasMs: 7, isMs: 1_000 },
     ]);
-    expect(await correctUsageDrift(db)).toEqual([]);
+    expect(await correctedDrifts(db)).toEqual([]);
     // A video that is deleted or failed holds nothing, whatever its reservation says.
     await db.query(`update videos set deleted_at = now(), deleted_by = 'team' where id = $1`, [
       `vid_now_${accountId}`,
@@ -220,7 +220,7 @@ describe('drift of usage', () => {
       `update videos set status = 'failed', failure_code = 'invalid_file', failure_message = 'M' where id = $1`,
       [`vid_before_${accountId}`],
     );
-    expect(await correctUsageDrift(db)).toEqual([{ accountId, kind: 'stored', wasMs: 2_000, isMs: 0 }]);
-    expect(await correctUsageDrift(db)).toEqual([]);
+    expect(await correctedDrifts(db)).toEqual([{ accountId, kind: 'stored', wasMs: 2_000, isMs: 0 }]);
+    expect(await correctedDrifts(db)).toEqual([]);
   });
 });

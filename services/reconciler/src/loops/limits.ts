@@ -5,6 +5,7 @@ import {
   type Database,
   purgeViews,
   reconcileWatchLimits,
+  type UsageDrift,
 } from '@millrace/store';
 import { type ReconcileLoop } from './loop.ts';
 
@@ -27,21 +28,29 @@ export function limitsLoops({
     ['kind'],
   );
   for (const kind of ['stored', 'upload']) drifted.inc({ kind }, 0);
+  const correct: ReconcileLoop['run'] = async (signal, failed) => {
+    let corrected = 0;
+    const onDrift = (drift: UsageDrift): void => {
+      corrected += 1;
+      drifted.inc({ kind: drift.kind });
+      logger.error({ ...drift }, 'usage corrected');
+    };
+    try {
+      await correctUsageDrift(store, { onDrift, signal });
+    } catch (error) {
+      if (!(error instanceof AggregateError)) throw error;
+      // All the others were looked at: the next turn comes in its time.
+      for (const err of error.errors as unknown[]) {
+        logger.error({ err, loop: 'usage-drift' }, 'not reconciled');
+        failed?.();
+      }
+    }
+    return corrected;
+  };
   return [
     { name: 'watch-limits', everyMs: 10_000, run: (signal) => reconcileWatchLimits(store, { signal }) },
     { name: 'announce-plans', everyMs: 2_000, run: (signal) => announcePlans(store, { signal }) },
     { name: 'purge-views', everyMs: 60_000, run: (signal) => purgeViews(store, { signal }) },
-    {
-      name: 'usage-drift',
-      everyMs: 3_600_000,
-      run: async () => {
-        const drifts = await correctUsageDrift(store);
-        for (const drift of drifts) {
-          drifted.inc({ kind: drift.kind });
-          logger.error({ ...drift }, 'usage corrected');
-        }
-        return drifts.length;
-      },
-    },
+    { name: 'usage-drift', everyMs: 3_600_000, firstAfterMs: 300_000, run: correct },
   ];
 }

@@ -48,6 +48,36 @@ describe('a reconcile loop', () => {
     await stop();
   });
 
+  it('shows what its last run left until the next one has ended', async () => {
+    const found = [3, 0];
+    const run: ReconcileLoop['run'] = (_signal, failed) => {
+      for (let left = found.shift() ?? 0; left > 0; left--) failed?.();
+      return Promise.resolve(0);
+    };
+    const { clock, value, stop } = started(() => ({ name: 'things', everyMs: 3_600_000, run }));
+    await clock.advance(3_599_000);
+    expect(await value('millrace_reconcile_unmended')).toBe(3);
+    await clock.advance(1_000);
+    expect(await value('millrace_reconcile_unmended')).toBe(0);
+    await stop();
+  });
+
+  it('rests before its first run where it is told to, and shows when that is due', async () => {
+    let runs = 0;
+    const run = (): Promise<number> => Promise.resolve(++runs);
+    const { clock, now, value, stop } = started(() => ({
+      ...{ name: 'things', everyMs: 60_000, firstAfterMs: 300_000, run },
+    }));
+    expect(await value('millrace_reconcile_due_timestamp_seconds')).toBe(now() + 300);
+    await clock.advance(299_000);
+    expect(runs).toBe(0);
+    await clock.advance(1_000);
+    expect(runs).toBe(1);
+    await clock.advance(60_000);
+    expect(runs).toBe(2);
+    await stop();
+  });
+
   it('shows when it is due, and goes on showing it while a run hangs', async () => {
     let finish = (): void => undefined;
     const run = (): Promise<number> => new Promise((resolve) => (finish = () => resolve(0)));

@@ -10,6 +10,11 @@ export interface ReconcileLoop {
   /** Milliseconds from the end of one run to the start of the next. */
   everyMs: number;
   /**
+   * Milliseconds that it rests before its first run; none unless told. For what seldom runs and counts faults: its
+   * counters have been scraped by then, without which no alert sees what the first run finds.
+   */
+  firstAfterMs?: number;
+  /**
    * Mends what it finds and returns how many things that were. `failed` is called for each thing that could not be
    * mended while the run goes on with the others.
    */
@@ -93,6 +98,11 @@ export function repeat(
     'Things that could not be mended, while the loop went on with the others.',
     ['loop'],
   );
+  const unmended = metrics.gauge(
+    'millrace_reconcile_unmended',
+    'Things that the last run could not mend: of what seldom runs, a rate is over long before the next run.',
+    ['loop'],
+  );
   const due = metrics.gauge(
     'millrace_reconcile_due_timestamp_seconds',
     'When the loop is due; while it runs, when it began. Unix time.',
@@ -101,16 +111,30 @@ export function repeat(
   const isDue = (inMs: number): void => due.set((clock.now().getTime() + inMs) / 1000, { loop: loop.name });
   corrections.inc({ loop: loop.name }, 0);
   failures.inc({ loop: loop.name }, 0);
+  const run = repeatEvery(loop.everyMs, clock, async (signal) => {
+    const startedAt = clock.now().getTime();
+    isDue(0);
+    let left = 0;
+    const mended = await loop.run(signal, () => {
+      left += 1;
+      failures.inc({ loop: loop.name });
+    });
+    isDue(loop.everyMs);
+    unmended.set(left, { loop: loop.name });
+    duration.observe((clock.now().getTime() - startedAt) / 1000, { loop: loop.name });
+    corrections.inc({ loop: loop.name }, mended);
+    if (mended > 0) logger.info({ loop: loop.name, corrections: mended }, 'reconciled');
+  });
+  let restMs = loop.firstAfterMs ?? 0;
   return {
     name: loop.name,
-    run: repeatEvery(loop.everyMs, clock, async (signal) => {
-      const startedAt = clock.now().getTime();
-      isDue(0);
-      const mended = await loop.run(signal, () => failures.inc({ loop: loop.name }));
-      isDue(loop.everyMs);
-      duration.observe((clock.now().getTime() - startedAt) / 1000, { loop: loop.name });
-      corrections.inc({ loop: loop.name }, mended);
-      if (mended > 0) logger.info({ loop: loop.name, corrections: mended }, 'reconciled');
-    }),
+    run: async (signal, done) => {
+      if (restMs > 0) {
+        isDue(restMs);
+        await clock.sleep(restMs, signal).catch(() => undefined);
+        restMs = 0;
+      }
+      await run(signal, done);
+    },
   };
 }
