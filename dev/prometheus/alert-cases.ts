@@ -6,9 +6,9 @@ export interface Situation {
   at: string;
   step?: string;
 }
-/** What must make an alert fire, and near misses that must not. */
+/** What must make an alert fire, each for itself, and near misses that must not. */
 export interface AlertCase {
-  fires: Situation;
+  fires: Situation | [Situation, ...Situation[]];
   silent: Situation[];
 }
 
@@ -120,6 +120,7 @@ const on = (name: string, labels: Record<string, string> = {}): string =>
   `${name}{${Object.entries({ ...target, ...labels })
     .map(([key, value]) => `${key}="${value}"`)
     .join(',')}}`;
+const drifted = (instance: string): string => on('millrace_usage_drift_total', { kind: 'stored', instance });
 const probes = (canary: string, outcome: string, instance = 'a'): string =>
   on('millrace_probe_total', { canary, outcome, instance });
 const fetches = (outcome: string): string =>
@@ -136,8 +137,17 @@ const leading = (instance: string): string => on('millrace_reconciler_leading', 
 
 const due = (instance: string): string =>
   on('millrace_reconcile_due_timestamp_seconds', { loop: 'purge-objects', instance });
+const unmended = (failures: string, inLastRun: string): Record<string, string> => ({
+  [on('millrace_reconcile_failures_total', { loop: 'abort-orphan-uploads' })]: failures,
+  [on('millrace_reconcile_unmended', { loop: 'abort-orphan-uploads' })]: inLastRun,
+});
 const component = (name: string): string =>
   on('millrace_ready', { app_kubernetes_io_component: name, instance: name });
+/** What one process says of itself: whether it is ready, and whether it stops. */
+const told = (instance: string, isReady: string, isStopping: string): Record<string, string> => ({
+  [on('millrace_ready', { service: 'encoder', instance })]: isReady,
+  [on('millrace_stopping', { service: 'encoder', instance })]: isStopping,
+});
 /** One process of each component, but some of which none is left. */
 const without = (...gone: string[]): Record<string, string> =>
   Object.fromEntries(
@@ -168,7 +178,16 @@ export const alertCases: Record<string, AlertCase> = {
       { series: { ...without('webhooks'), [component('webhooks')]: '1x10 stale _ 1x30' }, at: '20m' },
     ],
   },
-  MillraceNotReady: of(on('millrace_ready', { service: 'api' }), '0x30', ['1x30', '1x10 0x4 1x10']),
+  MillraceNotReady: {
+    // Beside one that stops.
+    fires: { series: { ...told('a', '0x30', '0x30'), ...told('b', '0x30', '1x30') }, at: '20m' },
+    silent: [
+      { series: told('a', '1x30', '0x30'), at: '20m' },
+      { series: told('a', '1x10 0x4 1x10', '0x30'), at: '20m' },
+      // An encoder that is told to stop may be at a film for an hour.
+      { series: told('a', '1x5 0x60', '0x5 1x60'), at: '60m' },
+    ],
+  },
   MillraceNoLeader: {
     fires: { series: { [leading('a')]: '0x30', [leading('b')]: '0x30' }, at: '10m' },
     silent: [{ series: { [leading('a')]: '0x30', [leading('b')]: '1x30' }, at: '10m' }],
@@ -177,13 +196,23 @@ export const alertCases: Record<string, AlertCase> = {
     '0x30',
     '0x10 2x20',
   ]),
-  MillraceReconcileFailing: of(
-    on('millrace_reconcile_failures_total', { loop: 'purge-objects' }),
-    '0+12x30',
-    // Once, with many, is a store that was away for a moment.
-    ['0x30', '0x5 100x25'],
-    '25m',
-  ),
+  MillraceReconcileFailing: {
+    fires: [
+      // Some in most runs.
+      { series: unmended('0+12x30', '0 1 1x30'), at: '25m' },
+      // In other runs than the last one: each looks at some of what there is.
+      { series: unmended('0+12x30', '0x30'), at: '25m' },
+      // Each hour, from the first run of a process on.
+      { series: unmended('2x30', '2x30'), at: '20m' },
+      { series: unmended('0x60 2x120', '0x60 2x120'), at: '80m' },
+    ],
+    silent: [
+      { series: unmended('0x30', '0x30'), at: '25m' },
+      // Once, with many, is a store that was away for a moment; of what runs each ten minutes too.
+      { series: unmended('0x5 100x25', '0x5 100 0x25'), at: '25m' },
+      { series: unmended('0x5 100x25', '0x5 100x10 0x15'), at: '25m' },
+    ],
+  },
   MillraceLoopOverdue: {
     // At an hour's loop an hour early, then it hangs; samples are Unix times of a world that begins at 0.
     fires: { series: { [due('a')]: '3600x120' }, at: '90m' },
@@ -201,7 +230,14 @@ export const alertCases: Record<string, AlertCase> = {
   ]),
   MillraceDatabaseUnavailable: of(on('millrace_db_unavailable_total'), '0+20x30', ['0x30', '0+1x30']),
   MillraceDatabasePoolExhausted: of(on('millrace_db_waiting', { service: 'api' }), '30x30', ['0x30', '5x30']),
-  MillraceUsageDrift: of(on('millrace_usage_drift_total', { kind: 'stored' }), '0x10 1x30', ['0x30']),
+  MillraceUsageDrift: {
+    // In its first run, five minutes after the process of the leader before it has ended.
+    fires: { series: { [drifted('a')]: '3x10 stale', [drifted('b')]: '_x9 0x5 1x30' }, at: '20m' },
+    silent: [
+      { series: { [drifted('a')]: '0x30' }, at: '20m' },
+      { series: { [drifted('a')]: '3x10 stale', [drifted('b')]: '_x9 0x30' }, at: '20m' },
+    ],
+  },
   MillraceRateLimitsOpen: of(on('millrace_rate_uncounted_total'), '0+60x30', ['0+2x30']),
   MillraceOutboxStale: of(on('millrace_outbox_oldest_seconds'), '0 60 120 180 240 300x20', [
     '2x30',

@@ -17,7 +17,7 @@ export { startServices } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, logLevels, silentLogger } from './logger.ts';
 export { type Loop, type LoopSupervisor, repeatEvery, superviseLoops } from './loops.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
-export { createTermMetrics } from './term-metrics.ts';
+export { createTermMetrics, type TermMetrics } from './term-metrics.ts';
 export { type ProcessConfig, processSettings } from './process-settings.ts';
 export { type ProcessParts, runService } from './run-service.ts';
 export { type Health, type Service } from './service.ts';

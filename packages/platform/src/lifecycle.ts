@@ -38,15 +38,18 @@ export async function startServices(
 /**
  * Runs services until SIGINT or SIGTERM. Resolves with the exit code: 0 after a clean stop, 1 when the start failed
  * or the stop took too long.
+ * @param options.onStopping called at the signal, before anything stops
  */
 export async function runServices(
   services: readonly Service[],
   logger: Logger,
-  stopTimeoutMs = defaultStopTimeoutMs,
+  options: { stopTimeoutMs?: number; onStopping?: () => void } = {},
 ): Promise<number> {
+  const { stopTimeoutMs = defaultStopTimeoutMs, onStopping } = options;
   const asked = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
     logger.info({ signal }, 'stopping');
+    onStopping?.();
     asked.abort(new Error(`got ${signal}`));
   };
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal);

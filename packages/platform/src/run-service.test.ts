@@ -28,8 +28,12 @@ function run(env: Record<string, string>, faults: { create?: Error; start?: Erro
     events.push(event);
     return fault === undefined ? Promise.resolve() : Promise.reject(fault);
   };
-  const create = (config: { GREETING: string }, { own }: ProcessParts): Service => {
+  const shown: string[] = [];
+  const create = (config: { GREETING: string }, { own, metrics }: ProcessParts): Service => {
     events.push(`create ${config.GREETING}`);
+    const showStopping = async (): Promise<void> => {
+      shown.push(/^millrace_stopping\{.*\} (\d)$/m.exec(await metrics.render())?.[1] ?? 'nothing');
+    };
     own({ close: () => act('close database', faults.close) });
     own({ close: () => act('close bus') });
     if (faults.create !== undefined) throw faults.create;
@@ -37,9 +41,13 @@ function run(env: Record<string, string>, faults: { create?: Error; start?: Erro
       name: 'greeter',
       start: async () => {
         await act('start', faults.start);
+        await showStopping();
         up.resolve(undefined);
       },
-      stop: () => act('stop'),
+      stop: async () => {
+        await showStopping();
+        await act('stop');
+      },
       health: () => ({ healthy: true, ready: true, checks: {} }),
     };
   };
@@ -49,7 +57,7 @@ function run(env: Record<string, string>, faults: { create?: Error; start?: Erro
     create,
     exit: () => undefined,
   });
-  return { code, events, up: up.promise };
+  return { code, events, shown, up: up.promise };
 }
 
 describe('runService', () => {
@@ -59,6 +67,14 @@ describe('runService', () => {
     process.emit('SIGTERM');
     expect(await code).toBe(0);
     expect(events).toEqual(['create hello', 'start', 'stop', 'close bus', 'close database']);
+  });
+
+  it('shows whether it was told to stop, while it drains', async () => {
+    const { code, shown, up } = run(right);
+    await up;
+    process.emit('SIGTERM');
+    expect(await code).toBe(0);
+    expect(shown).toEqual(['0', '1']);
   });
 
   it('closes every connection, also when one does not close cleanly', async () => {

@@ -47,6 +47,10 @@ export async function runService<Config extends ProcessConfig>(options: {
   const traces = await startTraces(name, config);
 
   const metrics = createMetrics({ service: name, process: true });
+  const stopping = metrics.gauge(
+    'millrace_stopping',
+    'Whether the process was told to stop: it is not ready then, and drains for as long as it may.',
+  );
   const owned: { close(): Promise<void> }[] = [];
   const own = <T extends { close(): Promise<void> }>(part: T): T => {
     owned.push(part);
@@ -56,7 +60,10 @@ export async function runService<Config extends ProcessConfig>(options: {
     const service = create(config, { name, clock: systemClock, logger, metrics, own });
     const ops = opsService(service, { config, logger, metrics });
     const connections = closing('connections', () => closeAll(owned, logger));
-    return await runServices([ops, connections, service], logger, config.SHUTDOWN_TIMEOUT_MS);
+    return await runServices([ops, connections, service], logger, {
+      stopTimeoutMs: config.SHUTDOWN_TIMEOUT_MS,
+      onStopping: () => stopping.set(1),
+    });
   } catch (error) {
     logger.error({ err: error }, 'could not run');
     await closeAll(owned, logger);

@@ -116,6 +116,36 @@ describe('a reconciler whose bus took an event and lost it', () => {
   });
 });
 
+describe('a reconciler that has not led yet', () => {
+  it('shows the counters of what a leader finds, from zero on, and none of its gauges', async () => {
+    const bus = createMemoryBus();
+    createReconciler({
+      config: { RECONCILER_LEASE_MS: 1_000, DNS_SERVERS: [] },
+      ...{ store, connectionString: database.connectionString, bus, objects: objects.objects, metrics },
+      ...{ clock: systemClock, logger: silentLogger },
+      chores: (own) => {
+        own.counter('of_a_chore_total', 'Counted by a chore.').inc({}, 0);
+        return [];
+      },
+    });
+    const shown = await metrics.render();
+    for (const series of [
+      ...['millrace_usage_drift_total{kind="stored"', 'millrace_usage_drift_total{kind="upload"'],
+      ...['millrace_hold_propagation_seconds_count{', 'millrace_outbox_parked_total{', 'of_a_chore_total{'],
+      'millrace_loop_failures_total{loop="outbox-relay"',
+      'millrace_reconcile_failures_total{loop="abort-orphan-uploads"',
+    ]) {
+      const found = shown.split('\n').filter((line) => line.startsWith(series));
+      expect([series, found.length > 0, found.every((line) => line.endsWith(' 0'))]).toEqual([
+        ...[series, true, true],
+      ]);
+    }
+    const gauges = [...shown.matchAll(/^# TYPE (\w+) gauge\n\1\{/gm)].map(([, name]) => name);
+    expect(gauges).toEqual(['millrace_reconciler_leading']);
+    await bus.close();
+  });
+});
+
 describe('a reconciler that leads no longer', () => {
   it('shows what its work showed no longer, but the gauges of work that goes on', async () => {
     const bus = createMemoryBus();

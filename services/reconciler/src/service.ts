@@ -11,6 +11,7 @@ import {
   type Metrics,
   type Service,
   superviseLoops,
+  type TermMetrics,
 } from '@millrace/platform';
 import { type Database, listen, type Listener } from '@millrace/store';
 import { type ReconcilerConfig } from './config.ts';
@@ -63,11 +64,20 @@ export function createReconciler(deps: ReconcilerDeps): Service {
     deps,
   );
 
-  const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
-    const lease = { lease: leaseName, epoch };
-    const term = createTermMetrics(metrics);
+  const loopsOf = (term: TermMetrics, epoch: number): LoopSupervisor => {
     const own = { ...deps, metrics: term.metrics };
-    supervisor = superviseLoops(leadingLoops({ ...own, bell, lease, txt }), own);
+    const lease = { lease: leaseName, epoch };
+    return superviseLoops(leadingLoops({ ...own, bell, lease, txt }), own);
+  };
+  // Made once and never run, for their counters: those of faults begin at zero with the process and not with its term,
+  // whose first runs may find some before anybody looks. A series that begins with them has no rate (ADR 20).
+  const untilElected = createTermMetrics(metrics);
+  loopsOf(untilElected, 0);
+  untilElected.end();
+
+  const work = async (epoch: number, signal: AbortSignal): Promise<void> => {
+    const term = createTermMetrics(metrics);
+    supervisor = loopsOf(term, epoch);
     leading.set(1);
     supervisor.start();
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
