@@ -71,6 +71,18 @@ describe('a work queue', () => {
     expect(text).toMatch(/^millrace_kubernetes_queue_objects{kind="others",.*} 0$/m);
   });
 
+  it('counts what it has to try again, from zero on', async () => {
+    const { metrics, turns, add, settle } = setUp();
+    const retries = async (): Promise<string | undefined> =>
+      /^millrace_kubernetes_retries_total\{kind="things",.*\} (\d+)$/m.exec(await metrics.render())?.[1];
+    expect(await retries()).toBe('0');
+    add('a');
+    await settle();
+    turns[0]?.fail();
+    await settle();
+    expect(await retries()).toBe('1');
+  });
+
   it('tries what failed again after waits that grow to a minute, and begins anew after a success', async () => {
     const { clock, turns, add, settle, keys } = setUp();
     add('a');

@@ -57,6 +57,7 @@ export function createWorkQueue({ name, work, clock, logger, metrics }: WorkQueu
   const failures = metrics.counter('millrace_kubernetes_retries_total', 'Objects to be tried again.', [
     'kind',
   ]);
+  failures.inc({ kind: name }, 0);
   const depth = metrics.gauge('millrace_kubernetes_queue_objects', 'Objects that wait to be looked at.', [
     'kind',
   ]);
