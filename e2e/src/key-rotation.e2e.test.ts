@@ -1,22 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createClient } from '@millrace/client';
-import { silentLogger } from '@millrace/platform';
 import { waitFor } from '@millrace/testing';
 import { missingForKafka } from '../../dev/kafka/jars.ts';
 import { describeWith } from '../../dev/real-part.ts';
 import { missingForS3 } from '../../dev/s3/versitygw.ts';
-import { type RunningStack, startStack } from '../../dev/stack/stack.ts';
 import { type Customer, signUp } from './demo/customer.ts';
 import { untilReady } from './demo/demo.ts';
 import { type Receiver, startReceiver } from './demo/receiver.ts';
-import { attachStack, type Stack } from './demo/stack.ts';
 import { uploadFile } from './demo/upload.ts';
 import { createPlayer } from './demo/walk.ts';
+import { startTestStack, type TestStack } from './testing/test-stack.ts';
 
 const page = new URL('../../docs/key-rotation.md', import.meta.url);
 const film = fileURLToPath(new URL('../../packages/testing/media/short_0_2s.mp4', import.meta.url));
@@ -46,10 +42,7 @@ const newOf = (name: string): string => {
 };
 
 describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by three roll-outs', () => {
-  const over = new AbortController();
-  let folder: string;
-  let running: RunningStack;
-  let stack: Stack;
+  let stack: TestStack;
   let customer: Customer;
   let receiver: Receiver;
   let endpointId: string;
@@ -59,27 +52,19 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
 
   beforeAll(async () => {
     readers = await readersOf(page);
-    folder = await mkdtemp(join(tmpdir(), 'millrace-rotation-'));
-    const [dataDir, readyFile] = [join(folder, 'data'), join(folder, 'ready.json')];
-    running = await startStack({
-      ...{ dataDir, readyFile, signal: over.signal, logger: silentLogger, say: () => undefined },
-      env: { ...process.env, NODE_ENV: undefined, ENCODER_PRESET: 'ultrafast' },
-    });
-    stack = await attachStack(readyFile, dataDir, over.signal);
-    customer = await signUp(stack, 'pro');
+    stack = await startTestStack();
+    customer = await signUp(stack.attached, 'pro');
     receiver = await startReceiver();
     const { client, projectId } = customer;
     const body = { url: receiver.url, events: ['video.ready' as const] };
     const endpoint = await client.createWebhookEndpoint({ projectId, body });
     endpointId = endpoint.id;
     receiver.trust(endpoint.signingSecret ?? '');
-    adminTokens = [running.ready().adminToken];
+    adminTokens = [stack.ready().adminToken];
   }, 20 * 60_000);
   afterAll(async () => {
-    over.abort();
-    await (running as RunningStack | undefined)?.stop();
+    await (stack as TestStack | undefined)?.stop();
     await (receiver as Receiver | undefined)?.stop();
-    await rm(folder, { recursive: true, force: true });
   }, patienceMs);
 
   /** A video that no process of the CDN has asked for yet. */
@@ -106,7 +91,7 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
   const startUpload = async ({ uploadToken }: Pick<Issued, 'uploadToken'>): Promise<string> => {
     const { projectId, domain } = customer;
     const browser = createClient({
-      ...{ baseUrl: stack.api, bearer: uploadToken },
+      ...{ baseUrl: stack.attached.api, bearer: uploadToken },
       fetch: (url, init) => {
         const headers = new Headers(init?.headers);
         headers.set('origin', `https://${domain}`);
@@ -123,10 +108,10 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
       })
     ).data.length;
   const askAsAdmin = async (token: string): Promise<number> =>
-    (await fetch(`${running.ready().admin}/admin/reports`, { headers: { authorization: `Bearer ${token}` } }))
+    (await fetch(`${stack.ready().admin}/admin/reports`, { headers: { authorization: `Bearer ${token}` } }))
       .status;
   const metric = async (service: string, series: string): Promise<string | undefined> => {
-    const text = await (await fetch(`${running.ready().ops[service] ?? ''}/metrics`)).text();
+    const text = await (await fetch(`${stack.ready().ops[service] ?? ''}/metrics`)).text();
     return text
       .split('\n')
       .find((line) => line.startsWith(series))
@@ -161,7 +146,7 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
       const before = await issue(videos[0] ?? '');
       uploads.push(before);
       const names = sets.filter((name) => readers.get(name)?.includes(service));
-      await running.services.get(service)?.rollOut((env) => {
+      await stack.services.get(service)?.rollOut((env) => {
         const own = names.map((name): [string, string] => [name, changed(name, env[name] ?? '')]);
         return { ...env, ...more, ...Object.fromEntries(own) };
       }, AbortSignal.timeout(patienceMs));
@@ -177,12 +162,12 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
   it('is of sets that the page names, with the services that read them', () => {
     expect(sets.filter((name) => !readers.has(name))).toEqual([]);
     const named = new Set([...readers.values()].flat());
-    expect([...named].filter((service) => !running.services.has(service))).toEqual([]);
+    expect([...named].filter((service) => !stack.services.has(service))).toEqual([]);
   });
 
   it('refuses nothing while keys are added and moved, nor what was made since when the old ones are dropped', async () => {
     const [playing, held] = [await makeVideo(), await makeVideo()];
-    await stack.millrace('video', 'hold', held, '--reason', 'the held canary');
+    await stack.attached.millrace('video', 'hold', held, '--reason', 'the held canary');
     const canaries = { PROBE_VIDEO_ID: playing, PROBE_HELD_VIDEO_ID: held, PROBE_DOMAIN: customer.domain };
     /** The synthetic viewer signs its own tokens. */
     const isProbed = async (): Promise<boolean> =>
@@ -212,7 +197,7 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
     await expect(play(old)).rejects.toThrow('token_invalid');
     await expect(startUpload(old)).rejects.toMatchObject({ status: 401 });
     await expect(list(old)).rejects.toMatchObject({ status: 400 });
-    expect(await askAsAdmin(running.ready().adminToken)).toBe(401);
+    expect(await askAsAdmin(stack.ready().adminToken)).toBe(401);
   }, 600_000);
 });
 

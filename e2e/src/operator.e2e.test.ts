@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { silentLogger } from '@millrace/platform';
@@ -10,16 +7,15 @@ import { missingForKafka } from '../../dev/kafka/jars.ts';
 import { missingForKubernetes } from '../../dev/kubernetes/control-plane.ts';
 import { describeWith } from '../../dev/real-part.ts';
 import { missingForS3 } from '../../dev/s3/versitygw.ts';
-import { type RunningStack, startStack } from '../../dev/stack/stack.ts';
 import {
   startTestCluster,
   type TestCluster,
 } from '../../services/reconciler/src/kubernetes/testing/cluster.ts';
 import { type Customer, signUp } from './demo/customer.ts';
 import { untilReady } from './demo/demo.ts';
-import { attachStack } from './demo/stack.ts';
 import { uploadFile } from './demo/upload.ts';
 import { createPlayer } from './demo/walk.ts';
+import { startTestStack, type TestStack } from './testing/test-stack.ts';
 
 const film = fileURLToPath(new URL('../../packages/testing/media/short_0_2s.mp4', import.meta.url));
 const patienceMs = 120_000;
@@ -27,29 +23,19 @@ const missing = missingForKubernetes() ?? missingForKafka() ?? missingForS3();
 
 /** From `kubectl` over a real API server, the record and Kafka to the viewers of two CDN processes. */
 describeWith(missing, 'a VideoHold', () => {
-  const over = new AbortController();
-  let folder: string;
   let cluster: TestCluster;
-  let stack: RunningStack;
+  let stack: TestStack;
   let customer: Customer;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'millrace-operator-'));
     cluster = await startTestCluster();
-    const [dataDir, readyFile] = [join(folder, 'data'), join(folder, 'ready.json')];
     const operator = { KUBECONFIG: await cluster.accountKubeconfig(), KUBERNETES_NAMESPACE: 'default' };
-    stack = await startStack({
-      ...{ dataDir, readyFile, signal: over.signal, logger: silentLogger, say: () => undefined },
-      env: { ...process.env, ...operator, NODE_ENV: undefined, ENCODER_PRESET: 'ultrafast' },
-      cdns: 2,
-    });
-    customer = await signUp(await attachStack(readyFile, dataDir, over.signal), 'pro');
+    stack = await startTestStack({ env: operator, cdns: 2 });
+    customer = await signUp(stack.attached, 'pro');
   }, 30 * 60_000);
   afterAll(async () => {
-    over.abort();
-    await (stack as RunningStack | undefined)?.stop();
+    await (stack as TestStack | undefined)?.stop();
     await (cluster as TestCluster | undefined)?.stop();
-    await rm(folder, { recursive: true, force: true });
   }, patienceMs);
 
   it(

@@ -1,22 +1,18 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { topics } from '@millrace/contract';
-import { silentLogger } from '@millrace/platform';
 import { waitFor } from '@millrace/testing';
 import kafkajs from 'kafkajs';
 import { missingForKafka } from '../../dev/kafka/jars.ts';
 import { describeWith } from '../../dev/real-part.ts';
 import { missingForS3 } from '../../dev/s3/versitygw.ts';
-import { type RunningStack, startStack } from '../../dev/stack/stack.ts';
+import { type RunningStack } from '../../dev/stack/stack.ts';
 import { type Customer, signUp } from './demo/customer.ts';
 import { type Receiver, startReceiver } from './demo/receiver.ts';
-import { attachStack } from './demo/stack.ts';
 import { uploadFile } from './demo/upload.ts';
 import { createPlayer } from './demo/walk.ts';
+import { startTestStack, type TestStack } from './testing/test-stack.ts';
 
 const film = fileURLToPath(new URL('../../packages/testing/media/short_0_2s.mp4', import.meta.url));
 /** Twice as long as the CDN plays by what it knows, and longer than any session of the bus. */
@@ -29,21 +25,14 @@ const recoverMs = 120_000;
 jest.setTimeout(awayMs + 2 * recoverMs);
 
 describeWith(missingForKafka() ?? missingForS3(), 'services on Kafka', () => {
-  const over = new AbortController();
-  let folder: string;
-  let stack: RunningStack;
+  let stack: TestStack;
   let customer: Customer;
   let receiver: Receiver;
   let endpointId: string;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'millrace-away-'));
-    const [dataDir, readyFile] = [join(folder, 'data'), join(folder, 'ready.json')];
-    stack = await startStack({
-      ...{ dataDir, readyFile, signal: over.signal, logger: silentLogger, say: () => undefined },
-      env: { ...process.env, NODE_ENV: undefined, ENCODER_PRESET: 'ultrafast' },
-    });
-    customer = await signUp(await attachStack(readyFile, dataDir, over.signal), 'pro');
+    stack = await startTestStack();
+    customer = await signUp(stack.attached, 'pro');
     receiver = await startReceiver();
     const { client, projectId } = customer;
     const body = { url: receiver.url, events: ['video.ready' as const] };
@@ -52,10 +41,8 @@ describeWith(missingForKafka() ?? missingForS3(), 'services on Kafka', () => {
     receiver.trust(endpoint.signingSecret ?? '');
   }, 20 * 60_000);
   afterAll(async () => {
-    over.abort();
-    await (stack as RunningStack | undefined)?.stop();
+    await (stack as TestStack | undefined)?.stop();
     await (receiver as Receiver | undefined)?.stop();
-    await rm(folder, { recursive: true, force: true });
   }, recoverMs);
 
   const valueOf = async (name: string, series: string): Promise<number> => {

@@ -7,12 +7,11 @@ import { type Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { silentLogger } from '@millrace/platform';
 import { waitFor } from '@millrace/testing';
 import { missingForKafka } from '../../dev/kafka/jars.ts';
 import { describeWith } from '../../dev/real-part.ts';
 import { missingForS3 } from '../../dev/s3/versitygw.ts';
-import { type RunningStack, startStack } from '../../dev/stack/stack.ts';
+import { startTestStack, type TestStack } from '../../e2e/src/testing/test-stack.ts';
 import { type ObjectiveName } from '../src/objectives.ts';
 import { type TestName } from '../src/tests.ts';
 import { type LoadedTest, loadTest } from './k6-run.ts';
@@ -24,8 +23,7 @@ const ofTime: readonly ObjectiveName[] = [
 const main = fileURLToPath(new URL('main.ts', import.meta.url));
 const patienceMs = 180_000;
 
-const over = new AbortController();
-let stack: RunningStack;
+let stack: TestStack;
 /** `npm run load:customer`, which keeps the receivers. */
 let customer: ChildProcessByStdio<null, Readable, null> | undefined;
 let folder: string;
@@ -61,12 +59,8 @@ describeWith(missingForKafka() ?? missingForS3(), 'on the stack', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'millrace-load-'));
     const film = join(folder, 'film.mp4');
-    const [dataDir, readyFile] = [join(folder, 'data'), join(folder, 'ready.json')];
-    const settings = { ENCODER_PRESET: 'ultrafast', API_RATE_PER_MINUTE: '1000000' };
-    stack = await startStack({
-      ...{ dataDir, readyFile, signal: over.signal, logger: silentLogger, say: () => undefined },
-      env: { ...process.env, ...settings, NODE_ENV: undefined },
-    });
+    stack = await startTestStack({ env: { API_RATE_PER_MINUTE: '1000000' } });
+    const { dataDir, readyFile } = stack;
     await makeFilm(film);
     const flags = ['--ready-file', readyFile, '--output', envFile(), '--data', dataDir];
     customer = spawn(process.execPath, [main, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -81,8 +75,7 @@ describeWith(missingForKafka() ?? missingForS3(), 'on the stack', () => {
     };
   }, 20 * 60_000);
   afterAll(async () => {
-    over.abort();
-    await Promise.allSettled([(stack as RunningStack | undefined)?.stop(), endCustomer()]);
+    await Promise.all([(stack as TestStack | undefined)?.stop(), endCustomer()]);
     await rm(folder, { recursive: true });
   }, patienceMs);
 
