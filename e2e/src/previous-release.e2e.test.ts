@@ -1,10 +1,12 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type PlaybackTokenResource as PlaybackToken } from '@millrace/contract';
+import { silentLogger } from '@millrace/platform';
+import { createDatabase } from '@millrace/store';
 import { waitFor } from '@millrace/testing';
 import { type Customer, signUp } from './demo/customer.ts';
 import { untilReady } from './demo/demo.ts';
@@ -102,4 +104,22 @@ describe('the release before ours, on our schema', () => {
     },
     3 * patienceMs,
   );
+
+  it('shows ours the way back: what the release after ours has migrated is no error', async () => {
+    const dataDir = join(folder, 'data');
+    const run = JSON.parse(await readFile(join(dataDir, 'run.json'), 'utf8')) as { connectionString: string };
+    const db = createDatabase({ connectionString: run.connectionString, logger: silentLogger });
+    try {
+      const later = '999999_later.sql';
+      // As the release after ours will do; the one before ours cannot learn it any more.
+      await db.query(`insert into migrations (number, name, hash) values (999999, $1, 'of that release')`, [
+        later,
+      ]);
+      expect(await commandLine(dataDir, never)('migrate')).toEqual({
+        ...{ migrated: true, applied: [], newer: [later] },
+      });
+    } finally {
+      await db.close();
+    }
+  });
 });

@@ -1,6 +1,6 @@
 import { type Bus } from '@millrace/bus';
 import { type Logger } from '@millrace/platform';
-import { type Database } from '@millrace/store';
+import { type Database, type Migrated } from '@millrace/store';
 import { openRecord, type OpenRecord } from '../compose/record.ts';
 import { readRunFile } from '../data-folder/run-file.ts';
 import { OperatorsProblemError } from '../operators-problem.ts';
@@ -13,9 +13,9 @@ export interface Backend {
   /**
    * Brings the schema up to date.
    * @param waitMs how long a database that is not there yet is waited for, in milliseconds
-   * @returns the migrations that were missing
+   * @throws Error when the database has another history than this build
    */
-  migrate(waitMs?: number): Promise<readonly string[]>;
+  migrate(waitMs?: number): Promise<Migrated>;
   /** Creates the topics that are missing. @returns what is there and not as it should be */
   ensureTopics(): Promise<readonly object[]>;
   /** Makes the bucket what the services need. @returns what was done */

@@ -217,7 +217,7 @@ export const commands: Readonly<{ [name: string]: Command }> = {
     optional: ['wait'],
     run: async (context, _values, flags) => ({
       migrated: true,
-      applied: await context.backend.migrate(1_000 * secondsOf(flags, 'wait')),
+      ...(await context.backend.migrate(1_000 * secondsOf(flags, 'wait'))),
     }),
   },
   topics: {

@@ -34,11 +34,27 @@ describe('the command line on services whose record is elsewhere', () => {
     async () => {
       const all = (await readdir(migrations)).filter((name) => name.endsWith('.sql')).sort();
       expect(await tables()).toBe(0);
-      expect(await millrace('migrate')).toEqual({ migrated: true, applied: all });
+      expect(await millrace('migrate')).toEqual({ migrated: true, applied: all, newer: [] });
       expect(await query(database.connectionString, 'select name from migrations order by number')).toEqual(
         all.map((name) => ({ name })),
       );
-      expect(await millrace('migrate', '--wait', '30')).toEqual({ migrated: true, applied: [] });
+      expect(await millrace('migrate', '--wait', '30')).toEqual({ migrated: true, applied: [], newer: [] });
+    },
+    slowly,
+  );
+
+  it(
+    'is content with the schema of a newer release, so that an older chart can be upgraded to',
+    async () => {
+      await millrace('migrate');
+      const later = { number: 999_999, name: '999999_later.sql' };
+      await query(
+        database.connectionString,
+        `insert into migrations (number, name, hash) values (${later.number}, '${later.name}', 'of another build')`,
+      );
+      const answer = { migrated: true, applied: [], newer: [later.name] };
+      expect(await millrace('migrate', '--wait', '300')).toEqual(answer);
+      await query(database.connectionString, `delete from migrations where number = ${later.number}`);
     },
     slowly,
   );

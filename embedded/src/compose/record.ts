@@ -1,21 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { createPostgresBus, type PostgresBus } from '@millrace/bus/postgres';
 import { type Logger } from '@millrace/platform';
-import { createDatabase, type Database, migrate } from '@millrace/store';
+import { createDatabase, type Database, migrate, type Migrated } from '@millrace/store';
 
 /** The record and the bus over one PostgreSQL. */
 export interface OpenRecord {
   store: Database;
   bus: PostgresBus;
-  /** The migrations that were missing. */
-  migrated: readonly string[];
+  /** What opening it did to the schema. */
+  migrated: Migrated;
   close(): Promise<void>;
 }
 
 /** Brings the schema and topics up to date and opens the record and the bus. */
 export async function openRecord(connectionString: string, logger: Logger): Promise<OpenRecord> {
-  const applied = await migrate(connectionString);
-  if (applied.length > 0) logger.info({ applied }, 'database migrated');
+  const migrated = await migrate(connectionString);
+  if (migrated.applied.length > 0) logger.info({ applied: migrated.applied }, 'database migrated');
+  if (migrated.newer.length > 0)
+    logger.warn({ newer: migrated.newer }, 'the schema is newer than this build');
   const store = createDatabase({ connectionString, max: 24, logger });
   const bus = createPostgresBus({ connectionString, bootId: randomUUID(), logger });
   try {
@@ -28,7 +30,7 @@ export async function openRecord(connectionString: string, logger: Logger): Prom
   return {
     store,
     bus,
-    migrated: applied,
+    migrated,
     close: async () => {
       await bus.close();
       await store.close();

@@ -8,7 +8,7 @@ export {
   type Queryable,
   type Transaction,
 } from './db.ts';
-export { migrate } from './migrate.ts';
+export { migrate, type Migrated } from './migrate.ts';
 export { createHoldCommands, type HoldCommands, type HoldReference, type HoldSource } from './holds.ts';
 export { accountStateMessage, addToOutbox, type OutboxMessage, videoStateMessage } from './outbox.ts';
 export {

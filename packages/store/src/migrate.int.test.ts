@@ -36,10 +36,10 @@ describe('migrate', () => {
         void holder.query('commit');
       };
       const applied = await migrate(database.connectionString, { lockTimeoutMs: 50, onWait });
-      expect(applied).toEqual([name]);
+      expect(applied).toEqual({ applied: [name], newer: [] });
       expect(reasons.map((reason) => (reason as { code?: string }).code)).toEqual(['55P03']);
     });
-    expect(await migrate(database.connectionString)).toEqual([]);
+    expect(await migrate(database.connectionString)).toEqual({ applied: [], newer: [] });
   });
 
   it('is tried again when it was chosen to end a deadlock', async () => {
@@ -67,7 +67,7 @@ describe('migrate', () => {
         await first.query('commit');
         await behind;
         await other.query('commit');
-        expect(await running).toEqual([name]);
+        expect((await running).applied).toEqual([name]);
         expect(reasons.map((reason) => (reason as { code?: string }).code)).toEqual(['40P01']);
       }),
     );
@@ -76,7 +76,7 @@ describe('migrate', () => {
   it('applies each migration once, however many processes begin at once', async () => {
     await forget();
     const applied = await Promise.all([1, 2, 3].map(() => migrate(database.connectionString)));
-    expect(applied.flat()).toEqual([name]);
+    expect(applied.flatMap((each) => each.applied)).toEqual([name]);
   });
 
   it('waits for a database that is not there yet, for as long as it is told', async () => {
@@ -93,7 +93,7 @@ describe('migrate', () => {
         socket.pipe(other).pipe(socket);
       }).listen(Number(url.port), url.hostname);
     };
-    expect(await migrate(url.href, { waitMs: 60_000, onWait })).toEqual([]);
+    expect(await migrate(url.href, { waitMs: 60_000, onWait })).toEqual({ applied: [], newer: [] });
     expect(server).toBeDefined();
     server?.close();
   });
@@ -105,6 +105,68 @@ describe('migrate', () => {
       throw new Error('waits');
     };
     await expect(migrate(url.href, { waitMs: 60_000, onWait })).rejects.toThrow('does not exist');
+  });
+
+  describe('on a schema of another build', () => {
+    const numbers = (): Promise<number[]> =>
+      withClient(async (client) => {
+        const { rows } = await client.query<{ number: number }>(
+          'select number from migrations order by number',
+        );
+        return rows.map(({ number }) => number);
+      });
+    /** What another build applied, for as long as `work` takes. */
+    const withForeign = (names: readonly string[], work: () => Promise<void>): Promise<void> =>
+      withClient(async (client) => {
+        const all = names.map((file) => Number.parseInt(file, 10));
+        const add = `insert into migrations (number, name, hash) select *, 'of another build' from unnest($1::int[], $2::text[])`;
+        await client.query(add, [all, names]);
+        await work().finally(() => client.query('delete from migrations where number = any ($1)', [all]));
+      });
+
+    it('leaves one alone that a newer build has brought further, and says so', async () => {
+      const later = ['999998_later.sql', '999999_last.sql'];
+      await withForeign(later, async () => {
+        const before = await numbers();
+        expect(await migrate(database.connectionString)).toEqual({ applied: [], newer: later });
+        expect(await numbers()).toEqual(before);
+      });
+    });
+
+    it('refuses one that has what this build never had', async () => {
+      await withForeign(['000000_unknown.sql'], () =>
+        expect(migrate(database.connectionString)).rejects.toThrow(
+          'has migration 000000_unknown.sql, which this build never had',
+        ),
+      );
+    });
+
+    it('refuses one that a newer build has brought further by another way, and changes nothing', async () => {
+      await forget();
+      await withForeign(['999999_later.sql'], async () => {
+        const before = await numbers();
+        await expect(migrate(database.connectionString)).rejects.toThrow(
+          `has migration 999999_later.sql of a newer build, but not ${name}`,
+        );
+        expect(await numbers()).toEqual(before);
+      });
+      await migrate(database.connectionString);
+    });
+
+    it('refuses one in which a file was changed after it was applied', async () => {
+      const mark = (suffix: string): Promise<unknown> =>
+        withClient((client) =>
+          client.query(`update migrations set hash = left(hash, 64) || $1 where number = 18`, [suffix]),
+        );
+      await mark('-other');
+      await withForeign(['999999_later.sql'], () =>
+        expect(migrate(database.connectionString)).rejects.toThrow(
+          `${name} was changed after it was applied`,
+        ),
+      );
+      await mark('');
+      expect(await migrate(database.connectionString)).toEqual({ applied: [], newer: [] });
+    });
   });
 });
 

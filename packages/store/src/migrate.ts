@@ -29,6 +29,13 @@ async function readMigrations(): Promise<Migration[]> {
   );
 }
 
+/** What `migrate` found and did; both are names of files, in their order. */
+export interface Migrated {
+  applied: string[];
+  /** What a newer build has applied beyond all that this one has: so it is after a roll-back. */
+  newer: string[];
+}
+
 export interface MigrateOptions {
   /** How long a database that cannot be reached yet is waited for, in milliseconds; not at all unless told. */
   waitMs?: number;
@@ -49,12 +56,13 @@ const othersMs = 900_000;
 
 /**
  * Brings the schema up to date: applies the numbered files that are missing, each in its own transaction,
- * under an advisory lock. Safe to run at every start and from several processes at once. Returns the names
- * of the files it applied.
+ * under an advisory lock. Safe to run at every start and from several processes at once. A schema that is newer
+ * than this build stays as it is: after a roll-back the release before runs on it (ADR 19).
  *
- * @throws Error when an applied file was changed, or the database is newer than this build.
+ * @throws Error when the database has another history than this build: an applied file was changed, or one that this
+ *   build does not know lies among those that it does
  */
-export async function migrate(connectionString: string, options: MigrateOptions = {}): Promise<string[]> {
+export async function migrate(connectionString: string, options: MigrateOptions = {}): Promise<Migrated> {
   const migrations = await readMigrations();
   const client = await connect(connectionString, options);
   try {
@@ -65,9 +73,9 @@ export async function migrate(connectionString: string, options: MigrateOptions 
          applied_at timestamptz not null default now())`,
     );
     await client.query(`set lock_timeout = ${options.lockTimeoutMs ?? 4_000}`);
-    const missing = await missingOf(client, migrations);
+    const { missing, newer } = await compare(client, migrations);
     for (const migration of missing) await applyPatiently(client, migration, options);
-    return missing.map((migration) => migration.name);
+    return { applied: missing.map(({ name }) => name), newer };
   } finally {
     await client.end();
   }
@@ -94,24 +102,39 @@ async function connect(connectionString: string, options: MigrateOptions): Promi
   }
 }
 
-/** Not there yet, starting (57P03), or full (53300): neither a wrong address nor a wrong password. */
+/** Not there yet, starting (57P03), or full (53300): neither a wrong address, password nor certificate. */
 const mayBeReadySoon = (error: unknown): boolean =>
   error instanceof DatabaseError
     ? error.code === '57P03' || error.code === '53300'
-    : !/^SELF_SIGNED|^CERT_|^ERR_TLS/.test((error as NodeJS.ErrnoException).code ?? '');
+    : !/^SELF_SIGNED|^DEPTH_ZERO|^UNABLE_TO|^CERT_|^ERR_TLS/.test(
+        (error as NodeJS.ErrnoException).code ?? '',
+      );
 
-/** @throws Error when what was applied is not what this build has */
-async function missingOf(client: Client, migrations: readonly Migration[]): Promise<Migration[]> {
+/**
+ * What this build has and the database has not, and the other way round.
+ * @throws Error when neither continues the other
+ */
+async function compare(
+  client: Client,
+  migrations: readonly Migration[],
+): Promise<{ missing: Migration[]; newer: string[] }> {
   const { rows } = await client.query<{ number: number; name: string; hash: string }>(
-    'select number, name, hash from migrations',
+    'select number, name, hash from migrations order by number',
   );
-  for (const row of rows) {
-    const known = migrations.find((migration) => migration.number === row.number);
-    if (!known) throw new Error(`the database is newer than this build: it has migration ${row.name}`);
-    if (known.hash !== row.hash) throw new Error(`migration ${row.name} was changed after it was applied`);
+  const last = migrations.at(-1)?.number ?? 0;
+  for (const { number, name, hash } of rows) {
+    const known = migrations.find((migration) => migration.number === number);
+    if (known === undefined && number < last)
+      throw new Error(`the database has migration ${name}, which this build never had`);
+    if (known !== undefined && known.hash !== hash)
+      throw new Error(`migration ${name} was changed after it was applied`);
   }
-  const applied = new Set(rows.map((row) => row.number));
-  return migrations.filter((migration) => !applied.has(migration.number));
+  const applied = new Set(rows.map(({ number }) => number));
+  const missing = migrations.filter(({ number }) => !applied.has(number));
+  const newer = rows.filter(({ number }) => number > last).map(({ name }) => name);
+  if (missing[0] !== undefined && newer[0] !== undefined)
+    throw new Error(`the database has migration ${newer[0]} of a newer build, but not ${missing[0].name}`);
+  return { missing, newer };
 }
 
 async function applyPatiently(client: Client, migration: Migration, options: MigrateOptions): Promise<void> {
