@@ -35,7 +35,7 @@ interface Container {
   startupProbe?: Probe;
   readinessProbe?: Probe;
   livenessProbe?: Probe;
-  volumeMounts?: { name: string; mountPath: string }[];
+  volumeMounts?: { name: string; mountPath: string; readOnly?: boolean }[];
 }
 
 interface PodTemplate {
@@ -50,7 +50,7 @@ interface PodTemplate {
     securityContext?: Record<string, unknown>;
     containers: Container[];
     initContainers?: Container[];
-    volumes?: { name: string; emptyDir?: { sizeLimit?: string } }[];
+    volumes?: { name: string; emptyDir?: { sizeLimit?: string }; configMap?: object; secret?: object }[];
   };
 }
 

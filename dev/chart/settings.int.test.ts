@@ -33,8 +33,8 @@ const commands: Readonly<Record<string, Fields>> = {
   topics: kafkaSettings,
   bucket: s3Settings,
 };
-/** Read by the SDK of traces itself. */
-const readElsewhere = /^OTEL_/;
+/** Read by the SDK of traces itself, and by Node.js. */
+const readElsewhere = /^OTEL_|^NODE_EXTRA_CA_CERTS$/;
 
 /** What a workload runs with, what it reads of that, and what is wrong with it. */
 function settingsOf(workload: Workload): {

@@ -30,6 +30,7 @@ describeWith(missingForClients(), 'the values of the chart', () => {
     ['runbooks that are nowhere', 'monitoring.rules.runbooks="wiki"', 'rules/runbooks'],
     ['a secret as a plain value', 'extraEnv.all.ADMIN_TOKEN="open"', 'ADMIN_TOKEN'],
     ['a Secret that is none of ours', 'secrets.optional=["ROOT_PASSWORD"]', 'secrets/optional/0'],
+    ['authorities of two places', 'extraCa={"configMap":"ours","secret":"ours"}', 'extraCa'],
     ['a SASL mechanism that Kafka has not', 'kafka.saslMechanism="magic"', 'kafka/saslMechanism'],
   ])('refuse %s', async (_what, set, named) => {
     await expect(renderChart({ values: 'small', set: [set] })).rejects.toThrow(named);
@@ -51,6 +52,40 @@ describeWith(missingForClients(), 'the values of the chart', () => {
     await expect(renderChart({ values: 'small', set: ['kafka.saslMechanism="plain"'] })).rejects.toThrow(
       'kafka.secret is needed',
     );
+  });
+
+  it.each([
+    ['ConfigMap', 'configMap', { name: 'ours' }],
+    ['Secret', 'secret', { secretName: 'ours' }],
+  ] as const)('let every pod trust the authorities of a %s, and change none', async (_kind, field, there) => {
+    const set = [`extraCa=${JSON.stringify({ [field]: 'ours', key: 'root.pem' })}`];
+    const workloads = workloadsOf(await renderChart({ values: 'small', set }));
+    expect(workloads.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['Deployment', 'Job']));
+    for (const workload of workloads) {
+      const container = containerOf(workload);
+      const mount = container.volumeMounts?.find(({ name }) => name === 'extra-ca');
+      expect(mount?.readOnly).toBe(true);
+      expect(workload.spec.template.spec.volumes).toContainEqual({
+        name: 'extra-ca',
+        [field]: { ...there, items: [{ key: 'root.pem', path: 'ca.crt' }] },
+      });
+      const file = environmentOf(container).get('NODE_EXTRA_CA_CERTS')?.value;
+      expect(file).toBe(`${mount?.mountPath ?? ''}/ca.crt`);
+    }
+  });
+
+  it('let KEDA ask the record past the pooler, where there is a way', async () => {
+    const key = async (...set: string[]): Promise<unknown> => {
+      const objects = await renderChart({ values: 'keda', set });
+      return named(objects, 'TriggerAuthentication', 'video-millrace-encoder').spec;
+    };
+    const reads = (name: string): unknown => ({
+      secretTargetRef: [{ parameter: 'connection', name: 'millrace-database', key: name }],
+    });
+    expect(await key()).toEqual(reads('DATABASE_URL'));
+    expect(await key('database.direct=true')).toEqual(reads('DATABASE_DIRECT_URL'));
+    const called = 'secrets.keyNames={"DATABASE_DIRECT_URL":"direct"}';
+    expect(await key('database.direct=true', called)).toEqual(reads('direct'));
   });
 
   it('keep every name within 63 characters, however long the release’s', async () => {

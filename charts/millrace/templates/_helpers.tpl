@@ -47,6 +47,34 @@ labels:
 {{- with $image.registry }}{{ . }}/{{ end }}{{ $image.repository }}/{{ .image }}:{{ default .root.Chart.AppVersion $image.tag }}
 {{- end }}
 
+{{/* Where the certificates of `extraCa` are in every pod; empty when there are none. */}}
+{{- define "millrace.extraCa" -}}
+{{- if or .Values.extraCa.configMap .Values.extraCa.secret }}/etc/millrace/extra-ca{{ end }}
+{{- end }}
+
+{{/* Node.js reads them when it starts, and trusts them whatever it talks to by TLS. */}}
+{{- define "millrace.env.extraCa" -}}
+{{- with include "millrace.extraCa" . }}
+- name: NODE_EXTRA_CA_CERTS
+  value: {{ . }}/ca.crt
+{{- end }}
+{{- end }}
+
+{{/* A pod does not start without them. */}}
+{{- define "millrace.extraCaVolume" -}}
+- name: extra-ca
+  {{- $file := dict "key" .Values.extraCa.key "path" "ca.crt" }}
+  {{- if .Values.extraCa.configMap }}
+  configMap: {{ toJson (dict "name" .Values.extraCa.configMap "items" (list $file)) }}
+  {{- else }}
+  secret: {{ toJson (dict "secretName" .Values.extraCa.secret "items" (list $file)) }}
+  {{- end }}
+{{- end }}
+
+{{- define "millrace.extraCaMount" -}}
+- { name: extra-ca, mountPath: {{ include "millrace.extraCa" . }}, readOnly: true }
+{{- end }}
+
 {{- define "millrace.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 10001

@@ -64,6 +64,7 @@ spec:
             {{- include "millrace.containerSecurity" $root | nindent 12 }}
           env:
             {{- include "millrace.env.process" (dict "root" $root "service" (splitList "-" $component | first) "graceSeconds" $grace) | nindent 12 }}
+            {{- include "millrace.env.extraCa" $root | nindent 12 }}
             {{- .env | nindent 12 }}
           ports:
             {{- range $name, $port := .ports }}
@@ -93,17 +94,22 @@ spec:
           {{- end }}
           resources:
             {{- toYaml .values.resources | nindent 12 }}
-          {{- with .volumes }}
+          {{- $ca := include "millrace.extraCa" $root }}
+          {{- if or .volumes $ca }}
           volumeMounts:
-            {{- range $name, $volume := . }}
+            {{- range $name, $volume := .volumes }}
             - { name: {{ $name }}, mountPath: {{ $volume.mountPath }} }
             {{- end }}
-          {{- end }}
-      {{- with .volumes }}
+            {{- if $ca }}
+            {{- include "millrace.extraCaMount" $root | nindent 12 }}
+            {{- end }}
       volumes:
-        {{- range $name, $volume := . }}
+        {{- range $name, $volume := .volumes }}
         - name: {{ $name }}
           emptyDir: {{ toJson $volume.emptyDir }}
+        {{- end }}
+        {{- if $ca }}
+        {{- include "millrace.extraCaVolume" $root | nindent 8 }}
         {{- end }}
       {{- end }}
 ---

@@ -32,7 +32,9 @@ export async function call<T>(work: () => Promise<T>, signal?: AbortSignal): Pro
 function toObjectStoreError(error: unknown): ObjectStoreError {
   if (error instanceof ObjectStoreError) return error;
   if (!(error instanceof S3ServiceException)) {
-    const name = error instanceof Error ? error.name : typeof error;
+    // Of the system and of TLS the code says what it is: refused, unknown, or signed by nobody whom we trust.
+    const name =
+      error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.name) : typeof error;
     return new ObjectStoreError('unavailable', `the object store did not answer (${name})`, { cause: error });
   }
   const { name, $metadata } = error;
