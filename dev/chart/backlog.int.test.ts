@@ -22,7 +22,8 @@ describeWith(missingForClients(), 'the query by which KEDA scales encoders', () 
     accountId = account.accountId;
     const videoId = await seedProcessingVideo(store, account);
     await store.query(
-      `insert into encode_jobs (id, video_id, account_id, created_at) values ('job_1', $1, $2, now())`,
+      `insert into encode_jobs (id, video_id, account_id, created_at)
+       values ('job_1', $1, $2, now()), ('job_2', $1, $2, now())`,
       [videoId, account.accountId],
     );
     const statuses = ['queued', 'processing', 'done', 'failed', 'cancelled'];
@@ -33,6 +34,13 @@ describeWith(missingForClients(), 'the query by which KEDA scales encoders', () 
            run_after, created_at) values ('tsk_' || $5::integer, 'job_1', $1, $2, 'video', $5::integer, $3, $4, $6, now(), now())`,
         [videoId, account.accountId, name, status, index, 2 ** index],
       );
+    // Beside the one that runs.
+    await store.query(
+      `insert into encode_tasks (id, job_id, video_id, account_id, kind, index, class, cost, run_after, created_at)
+       values ('tsk_a', 'job_2', $1, $2, 'video', 0, 'standard', 2048, now(), now()),
+         ('tsk_b', 'job_2', $1, $2, 'video', 1, 'large', 4096, now(), now())`,
+      [videoId, account.accountId],
+    );
   });
   afterAll(async () => {
     await store.close();
@@ -52,7 +60,10 @@ describeWith(missingForClients(), 'the query by which KEDA scales encoders', () 
         gracePeriodSeconds: 60,
       };
       const resources = { requests: { cpu: '1', memory: '1Gi' }, limits: { memory: '1Gi' } };
-      const pools = [{ ...pool, resources, classes }];
+      const pools = [
+        { ...pool, resources, classes },
+        { ...pool, name: 'others', resources, classes: ['standard', 'large'] },
+      ];
       const set = [`encoder.pools=${JSON.stringify(pools)}`];
       const [scaled] = ofKind(await renderChart({ values: 'keda', set }), 'ScaledObject');
       const query = (scaled?.spec as ScaledObjectSpec).triggers[0]?.metadata.query ?? '';
@@ -77,6 +88,10 @@ describeWith(missingForClients(), 'the query by which KEDA scales encoders', () 
         expect(await expectSame()).toBeLessThan(all);
         await store.query('delete from encode_pauses');
       }
+      // The account is at its jobs at once.
+      await store.query(`update plans set encode_jobs = 1 where id = 'agency'`);
+      expect(await expectSame()).toBeLessThan(all);
+      await store.query(`update plans set encode_jobs = 64 where id = 'agency'`);
     },
   );
 });

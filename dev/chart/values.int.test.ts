@@ -7,6 +7,12 @@ import { chart, helm, renderChart } from './render.ts';
 
 jest.setTimeout(120_000);
 
+const pool = {
+  ...{ name: 'all', classes: ['standard', 'large'], replicas: 1, maxReplicas: 2, slots: 1 },
+  ...{ scratchGiB: 1, gracePeriodSeconds: 60 },
+  resources: { requests: { cpu: '1', memory: '1Gi' }, limits: { memory: '1Gi' } },
+};
+
 describeWith(missingForClients(), 'the values of the chart', () => {
   it('name what has no default', async () => {
     const rendering = helm(['template', 'video', chart]);
@@ -37,16 +43,27 @@ describeWith(missingForClients(), 'the values of the chart', () => {
   });
 
   it('refuse encoders that start at none without KEDA', async () => {
-    const pool = { classes: ['standard'], maxReplicas: 2, slots: 1, scratchGiB: 1, gracePeriodSeconds: 60 };
-    const resources = { requests: { cpu: '1', memory: '1Gi' }, limits: { memory: '1Gi' } };
     const set = (mode: string): string[] => [
-      `encoder.pools=${JSON.stringify([{ ...pool, name: 'all', replicas: 0, resources }])}`,
+      `encoder.pools=${JSON.stringify([{ ...pool, replicas: 0 }])}`,
       `encoder.autoscaling.mode="${mode}"`,
     ];
     await expect(renderChart({ values: 'small', set: set('none') })).rejects.toThrow('pools/0/replicas');
     await expect(renderChart({ values: 'small', set: set('hpa') })).rejects.toThrow('pools/0/replicas');
     await expect(renderChart({ values: 'small', set: set('keda') })).resolves.not.toEqual([]);
   });
+
+  it.each([['standard'], ['large']])(
+    'refuse encoders of the class %s alone: what is of the other would wait for good',
+    async (taken) => {
+      const other = taken === 'large' ? 'standard' : 'large';
+      const pools = (...classes: string[]): string[] => [
+        `encoder.pools=${JSON.stringify(classes.map((name) => ({ ...pool, name, classes: [name] })))}`,
+      ];
+      const rendering = renderChart({ values: 'small', set: pools(taken) });
+      await expect(rendering).rejects.toThrow(`none takes the class ${other}`);
+      await expect(renderChart({ values: 'small', set: pools(taken, other) })).resolves.not.toEqual([]);
+    },
+  );
 
   it('refuse SASL without a Secret that has the name and password', async () => {
     await expect(renderChart({ values: 'small', set: ['kafka.saslMechanism="plain"'] })).rejects.toThrow(

@@ -40,7 +40,7 @@ const bulkWeight = 4;
  * which one is made at a time: before its encodes, but among accounts they go where an import would. Each account costs
  * a few index look-ups, however long its queues; the heads are tried one by one, since a join would read the whole
  * queue. Measured with 10,000 queued rows, round trips included: 1 ms when they are one account's, 3 ms when they are
- * 50 accounts'.
+ * 50 accounts'. The view `claimable_tasks` tells scalers and metrics what this may choose from; they change together.
  */
 const claimStatement = `
 with recursive queued (account_id) as (

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { raceRounds, seedAccount } from '@millrace/testing';
 import { type ClaimedTask } from './index.ts';
 import { claim, db, end, queueImport, queueVideo, useEncodeQueue } from './testing/encode-queue.ts';
-import { explainClaim } from './testing/explain-claim.ts';
+import { explainClaim } from './testing/explain.ts';
 
 useEncodeQueue();
 

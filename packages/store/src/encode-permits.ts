@@ -28,7 +28,7 @@ export const permit = (
 export const lockClaims = 'pg_advisory_xact_lock(7261004)';
 
 /** In SQL: whether the team holds the task `t` back. */
-export const pausedTask = `exists (select from encode_pauses e where e.scope = 'all'
+const pausedTask = `exists (select from encode_pauses e where e.scope = 'all'
   or e.scope = 'class' and e.subject = t.class or e.scope = 'account' and e.subject = t.account_id)`;
 
 /**

@@ -13,7 +13,7 @@ import {
   queueVideo,
   useEncodeQueue,
 } from './testing/encode-queue.ts';
-import { explainClaim } from './testing/explain-claim.ts';
+import { explainClaim } from './testing/explain.ts';
 import { finishMade, queuePosters, remove, seedReadyVideo, wish } from './testing/posters.ts';
 
 useEncodeQueue();

@@ -61,6 +61,31 @@ describe('the backlog of encoders', () => {
     await store.query('delete from encode_pauses');
   });
 
+  it('leaves out what its account brings beyond the jobs at once of its plan', async () => {
+    const [{ videoId } = { videoId: '' }] = (
+      await store.query<{ videoId: string }>('select id as "videoId" from videos')
+    ).rows;
+    await store.query(
+      `insert into encode_jobs (id, video_id, account_id, created_at)
+       select 'job_' || n, $1, $2, now() from generate_series(2, 4) as n`,
+      [videoId, accountId],
+    );
+    await store.query(
+      `insert into encode_tasks (id, job_id, video_id, account_id, kind, class, cost, run_after, created_at)
+       select 'tsk_next' || n, 'job_' || n, $1, $2, 'plan', 'standard', 10 ^ n, now(), now()
+       from generate_series(2, 4) as n`,
+      [videoId, accountId],
+    );
+    const of = (planId: string): Promise<unknown> =>
+      store.query('update accounts set plan_id = $2 where id = $1', [accountId, planId]);
+    expect(await read()).toEqual({ standard: 11_223.5, large: 40 });
+    await of('free');
+    expect(await read()).toEqual({ standard: 223.5, large: 40 });
+    await of('starter');
+    expect(await read()).toEqual({ standard: 11_223.5, large: 40 });
+    await store.query(`delete from encode_tasks where id like 'tsk_next%'`);
+  });
+
   it('is shown while this process leads, and not after', async () => {
     const metrics = createMetrics({ service: 'reconciler' });
     const leads = new AbortController();

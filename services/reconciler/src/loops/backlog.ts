@@ -18,7 +18,7 @@ export const backlogLoop = ({
 }): Loop => {
   const backlog = metrics.gauge(
     'millrace_encode_backlog_seconds',
-    'Estimated CPU seconds of encode tasks that wait or are under way, by class.',
+    'Estimated CPU seconds of encode tasks that are under way or may be claimed, by class.',
     ['class'],
   );
   const show = repeatEvery(everyMs, clock, async () => {

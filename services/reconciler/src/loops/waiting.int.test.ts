@@ -17,7 +17,7 @@ describe('what waits in the record', () => {
     await store.query(`insert into videos (id, project_id, account_id, title, status, size_bytes, created_at, updated_at)
       values ('vid_1', 'prj_1', 'acc_1', 'T', 'processing', 1, now(), now())`);
     await store.query(`insert into encode_jobs (id, video_id, account_id, created_at)
-      values ('job_1', 'vid_1', 'acc_1', now())`);
+      select 'job_' || n, 'vid_1', 'acc_1', now() from generate_series(1, 3) as n`);
   });
   afterAll(async () => {
     await store.close();
@@ -28,11 +28,11 @@ describe('what waits in the record', () => {
       await store.query(`delete from ${table}`);
   });
 
-  const queue = (id: string, taskClass: string, dueSecondsAgo: number): Promise<unknown> =>
+  const queue = (id: string, taskClass: string, dueSecondsAgo: number, jobId = 'job_1'): Promise<unknown> =>
     store.query(
       `insert into encode_tasks (id, job_id, video_id, account_id, kind, index, class, run_after, created_at)
-       values ($1, 'job_1', 'vid_1', 'acc_1', 'video', $4, $2, now() - $3 * interval '1 second', now())`,
-      [id, taskClass, dueSecondsAgo, Number(id.slice(4))],
+       values ($1, $5, 'vid_1', 'acc_1', 'video', $4, $2, now() - $3 * interval '1 second', now())`,
+      [id, taskClass, dueSecondsAgo, Number(id.slice(4)), jobId],
     );
 
   /** Runs the loop once and returns what it shows, then what it shows after its end. */
@@ -78,6 +78,19 @@ describe('what waits in the record', () => {
     const pauses = (scope: string): number => value(`millrace_encode_pauses{scope="${scope}",`);
     expect(['all', 'class', 'account'].filter((scope) => pauses(scope) === 1)).toEqual([pause.scope]);
     expect(after).not.toContain('millrace_encode_pauses{');
+  });
+
+  it('leaves out what its account brings beyond the jobs at once of its plan, until its turn comes', async () => {
+    for (const n of [1, 2, 3]) await queue(`tsk_${n}`, 'standard', 900, `job_${n}`);
+    await store.query(`update encode_tasks set status = 'processing' where id <> 'tsk_3'`);
+    expect((await look()).value(age('standard'))).toBe(0);
+    await store.query(`update encode_tasks set status = 'done' where id = 'tsk_1'`);
+    await store.query(`update encode_jobs set state = 'succeeded', finished_at = now() - interval '100 s'
+      where id = 'job_1'`);
+    const { value } = await look();
+    expect(value(age('standard'))).toBeGreaterThanOrEqual(100);
+    expect(value(age('standard'))).toBeLessThan(900);
+    await store.query(`update encode_jobs set state = 'running', finished_at = null`);
   });
 
   it('has the outbox, waiting and parked, and is forgotten by one who leads no longer', async () => {

@@ -20,7 +20,7 @@ export const waitingLoop = ({
   const oldest = metrics.gauge('millrace_outbox_oldest_seconds', 'Age of the oldest waiting row.');
   const queued = metrics.gauge(
     'millrace_encode_oldest_queued_seconds',
-    'For how long the oldest encode task has been due, by class; what is paused does not count.',
+    'For how long a free encoder could have claimed the oldest encode task, by class.',
     ['class'],
   );
   const pauses = metrics.gauge('millrace_encode_pauses', 'Pauses of encoding that the team made.', ['scope']);
