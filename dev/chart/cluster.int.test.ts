@@ -1,8 +1,13 @@
 import { execFile } from 'node:child_process';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { stringify } from 'yaml';
 import { type ControlPlane, missingForKubernetes, startControlPlane } from '../kubernetes/control-plane.ts';
+import { kubernetesClients } from '../kubernetes/clients.ts';
+import { readRunbooks } from '../prometheus/runbooks.ts';
 import { describeWith } from '../real-part.ts';
 import { foreignDefinitions, missingForDefinitions } from './foreign-definitions.ts';
 import { type AnyObject, ofKind } from './objects.ts';
@@ -46,6 +51,21 @@ describeWith(missingForKubernetes() ?? missingForDefinitions(), 'the chart on a 
     const text = await kubectl(['--namespace', namespace, 'get', ...args, '--output', 'json']);
     return (JSON.parse(text) as { items: Item[] }).items;
   };
+  /** A script of whoever has set the namespace once. */
+  async function inNamespace(script: string): Promise<void> {
+    const folder = await mkdtemp(join(tmpdir(), 'millrace-kubeconfig-'));
+    try {
+      const kubeconfig = join(folder, 'config');
+      await copyFile(plane.kubeconfig, kubeconfig);
+      const { helm: program } = await kubernetesClients();
+      const programs = [dirname(plane.kubectl), dirname(program), process.env['PATH']].join(':');
+      const env = { ...process.env, KUBECONFIG: kubeconfig, PATH: programs };
+      const set = `kubectl config set-context --current --namespace ${namespace}`;
+      await promisify(execFile)('sh', ['-ec', `${set}\n${script}`], { env });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }
   const names = (items: readonly Item[]): string[] => items.map(({ metadata }) => metadata.name).sort();
 
   it.each([...valuesFiles.keys()])('is understood to the letter, with the values %s', async (values) => {
@@ -135,6 +155,25 @@ describeWith(missingForKubernetes() ?? missingForDefinitions(), 'the chart on a 
       expect(await jobs()).toEqual(migrated);
     });
 
+    it('migrates a record that came back, as its page says, without an upgrade', async () => {
+      const [block = ''] = readRunbooks()
+        .filter(({ name }) => name === 'restore-drill')
+        .flatMap((page) => page.blocks('sh'))
+        .filter((text) => text.includes('helm get hooks'));
+      // The page speaks of a release called as the chart.
+      const script = block.replaceAll(/(instance=|hooks )millrace/g, '$1video').replace('job/', 'job/video-');
+      const before = await get('jobs');
+      await inNamespace(script);
+      const [again, others] = [await get('jobs'), await get('networkpolicies,serviceaccounts')];
+      expect(names(again)).toEqual(names(before));
+      const replaced = again.filter(
+        ({ metadata }) => !before.some((job) => job.metadata.uid === metadata.uid),
+      );
+      expect(names(replaced)).toEqual(['video-millrace-migrate']);
+      expect(replaced[0]?.status).toMatchObject({ succeeded: 1 });
+      expect(names(others).filter((name) => name.includes('migrate'))).toEqual([]);
+    });
+
     it('leaves its definitions and every hold when it is uninstalled, and takes them over when it returns', async () => {
       const hold: AnyObject = {
         ...{ apiVersion: 'millrace.dev/v1alpha1', kind: 'VideoHold' },
@@ -157,6 +196,7 @@ describeWith(missingForKubernetes() ?? missingForDefinitions(), 'the chart on a 
 interface Item {
   metadata: { name: string; uid?: string; labels?: Record<string, string> };
   spec: { template: { spec: { containers: { image: string }[] } } };
+  status?: object;
 }
 
 /** As `kubectl auth can-i --list` says it. */
