@@ -10,7 +10,7 @@ import { waitingLoop } from './waiting.ts';
 export interface LeadingDeps extends Omit<LoopDeps, 'onEffective'> {
   /** Rings when the outbox has something. */
   bell: Bell;
-  /** What the work of this leader is guarded by. */
+  /** What the relay deletes and the operator writes is guarded by it; why the rest need not be, says ADR 21. */
   lease: { lease: string; epoch: number };
   /** With it the leader is an operator too. */
   kubernetes?: { api: KubernetesApi; resyncMs: number } | undefined;
