@@ -63,8 +63,8 @@ export interface KubernetesApi {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * Writes the status of that very object, whatever else of it changed since it was read; one of the same name that was
-   * made since is `conflict`.
+   * Replaces the status of that very object, whatever else of it changed since it was read; `refused` when another of its
+   * name was made since.
    */
   writeStatus(kind: Kind, object: KubernetesObject, status: object): Promise<KubernetesObject>;
   /** Replaces the finalizers of that very object; `refused` when they are not what they were when it was read. */

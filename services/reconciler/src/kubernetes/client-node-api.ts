@@ -97,14 +97,18 @@ export function createClientNodeApi({ namespace, kubeconfig }: ClientNodeOptions
     watch: async (kind, from, signal) => {
       await follow(new Watch(config), pathOf(at(kind)), from, AbortSignal.any([signal, closing.signal]));
     },
-    writeStatus: (kind, { metadata: { name, uid }, status: before }, status) =>
+    writeStatus: (kind, { metadata: { name, uid } }, status) =>
       translated(async () => {
-        // To a merge, what is not told stays.
-        const gone = Object.keys(before ?? {}).filter((key) => !(key in status));
-        const nothing = Object.fromEntries(gone.map((key) => [key, null]));
-        const body = { metadata: { uid }, status: { ...nothing, ...status } };
+        // A uid beside a merged status would be taken for granted: the server ignores it there.
+        const body = [
+          { op: 'test', path: '/metadata/uid', value: uid },
+          { op: 'add', path: '/status', value: status },
+        ];
         return kubernetesObject.parse(
-          await objects.patchNamespacedCustomObjectStatus({ ...at(kind), name, body }, options()),
+          await objects.patchNamespacedCustomObjectStatus(
+            { ...at(kind), name, body },
+            options(PatchStrategy.JsonPatch),
+          ),
         );
       }),
     writeFinalizers: (kind, { metadata: { name, uid, finalizers: before } }, finalizers) =>

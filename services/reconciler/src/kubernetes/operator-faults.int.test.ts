@@ -1,10 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { silentLogger } from '@millrace/platform';
+import { confirmPlaybackState } from '@millrace/store';
 import { waitFor } from '@millrace/testing';
 import { missingForKubernetes } from '../../../../dev/kubernetes/control-plane.ts';
 import { describeWith } from '../../../../dev/real-part.ts';
 import { serverProcess, type ServerProcess, untilSaid } from '../../../../dev/server-process.ts';
+import { type KubernetesApi, type KubernetesError } from './api.ts';
 import { createClientNodeApi } from './client-node-api.ts';
 import { conditionsOf, type SeenObject, startTestCluster, type TestCluster } from './testing/cluster.ts';
 import { createTestRecord, type TestRecord } from './testing/record.ts';
@@ -29,9 +31,13 @@ describeWith(missingForKubernetes(), 'the operator, when things break', () => {
     await Promise.all([cluster.stop(), record.close()]);
   });
 
-  const start = (resyncMs: number, kubeconfig = cluster.plane.kubeconfig): ReturnType<typeof startOperator> =>
+  const start = (
+    resyncMs: number,
+    kubeconfig = cluster.plane.kubeconfig,
+    through = (api: KubernetesApi) => api,
+  ): ReturnType<typeof startOperator> =>
     startOperator({
-      ...{ connectionString: record.connectionString, kubeconfig, resyncMs, logger: silentLogger },
+      ...{ connectionString: record.connectionString, kubeconfig, resyncMs, logger: silentLogger, through },
     });
   /** A reconciler as a process that leads, or waits to. */
   const startProcess = async (words: string): Promise<ServerProcess> => {
@@ -158,30 +164,70 @@ describeWith(missingForKubernetes(), 'the operator, when things break', () => {
   );
 
   it(
-    'takes its turn while others write to the same object all the time',
+    'tries again what the API server refuses, while others write to the same objects all the time',
     async () => {
-      const operator = await start(600_000);
-      const foreign = { metadata: { finalizers: ['example.com/other'] } };
-      const names = ['storm-1', 'storm-2', 'storm-3'];
+      const storm = ['storm-1', 'storm-2', 'storm-3'];
+      // Nobody else writes to the last, and its hold does not become effective: only the next try brings it further.
+      const names = [...storm, 'calm'];
+      const unread = { bootId: 'reads-nothing', confirmedUpTo: new Date(0) };
+      await confirmPlaybackState(record.store, { ...unread, ended: false });
+      const refusals: string[] = [];
+      const [stale, overtaken] = [new Set(names), new Set(storm)];
+      const operator = await start(600_000, cluster.plane.kubeconfig, (api) => {
+        const noting = async <T>(call: Promise<T>): Promise<T> => {
+          await call.catch((error: unknown) => refusals.push((error as KubernetesError).code));
+          return call;
+        };
+        return {
+          ...api,
+          // The first status is for an object that had the name before.
+          writeStatus: (kind, { metadata, ...rest }, status) => {
+            const { name, uid } = metadata;
+            const another = stale.delete(name) ? { uid: `not-${uid}` } : {};
+            return noting(api.writeStatus(kind, { ...rest, metadata: { ...metadata, ...another } }, status));
+          },
+          // Somebody else is first with a finalizer.
+          writeFinalizers: async (kind, object, finalizers) => {
+            const { name } = object.metadata;
+            const others = { metadata: { finalizers: ['example.com/other'] } };
+            if (overtaken.delete(name)) await cluster.change(kind, name, others);
+            return noting(api.writeFinalizers(kind, object, finalizers));
+          },
+        };
+      });
       let over = false;
       const write = async (name: string): Promise<void> => {
         for (let turn = 0; !over; turn++) {
           await cluster.change('VideoHold', name, { metadata: { labels: { turn: String(turn) } } });
         }
       };
-      for (const name of names) await hold(name);
-      const writers = names.flatMap((name) => [write(name), write(name)]);
-      await Promise.all(names.map((name) => held(name)));
-      await cluster.change('VideoHold', 'storm-1', foreign);
-      for (const name of names) await cluster.change('VideoHold', name, { spec: { onDelete: 'Release' } });
-      const first = await waitFor(async () => {
-        const object = await cluster.find('VideoHold', 'storm-1');
-        return object?.status?.observedGeneration === 2 ? object : null;
-      }, forEvents);
-      expect(first.metadata.finalizers).toEqual(['example.com/other', 'millrace.dev/release']);
-      over = true;
-      await Promise.all(writers);
-      await operator.stop();
+      const writers: Promise<void>[] = [];
+      try {
+        for (const name of names) await hold(name);
+        writers.push(...storm.flatMap((name) => [write(name), write(name)]));
+        await Promise.all(names.map((name) => held(name)));
+        for (const name of names) await cluster.change('VideoHold', name, { spec: { onDelete: 'Release' } });
+        const ends = names.map((name) =>
+          waitFor(async () => {
+            const object = await cluster.find('VideoHold', name);
+            return object?.status?.observedGeneration === 2 ? object.metadata.finalizers : null;
+          }, forEvents),
+        );
+        const both = ['example.com/other', 'millrace.dev/release'];
+        expect(await Promise.all(ends)).toEqual([both, both, both, ['millrace.dev/release']]);
+        expect(refusals.filter((code) => code === 'refused').length).toBeGreaterThanOrEqual(
+          names.length + storm.length,
+        );
+        const shown = await operator.metrics.render();
+        const [, retries] =
+          /^millrace_kubernetes_retries_total\{kind="video-holds",.*\} (\d+)$/m.exec(shown) ?? [];
+        expect(Number(retries)).toBeGreaterThanOrEqual(refusals.length);
+      } finally {
+        over = true;
+        await Promise.allSettled(writers);
+        await operator.stop();
+        await confirmPlaybackState(record.store, { ...unread, ended: true });
+      }
     },
     testMs,
   );

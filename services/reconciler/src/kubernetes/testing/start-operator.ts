@@ -3,6 +3,7 @@ import { createMetrics, type Logger, type Metrics, systemClock } from '@millrace
 import { createDatabase } from '@millrace/store';
 import { createTestObjects } from '@millrace/testing';
 import { createReconciler } from '../../service.ts';
+import { type KubernetesApi } from '../api.ts';
 import { createClientNodeApi } from '../client-node-api.ts';
 
 export interface OperatorOptions {
@@ -10,6 +11,8 @@ export interface OperatorOptions {
   kubeconfig: string;
   resyncMs: number;
   logger: Logger;
+  /** What is between it and the API server. */
+  through?: (api: KubernetesApi) => KubernetesApi;
 }
 
 /** A whole reconciler that stands for election, and is an operator while it leads. */
@@ -18,6 +21,7 @@ export async function startOperator({
   kubeconfig,
   resyncMs,
   logger,
+  through = (api) => api,
 }: OperatorOptions): Promise<{ metrics: Metrics; stop(): Promise<void> }> {
   const metrics = createMetrics({ service: 'reconciler' });
   const store = createDatabase({ connectionString, logger });
@@ -27,7 +31,7 @@ export async function startOperator({
   const reconciler = createReconciler({
     config: { RECONCILER_LEASE_MS: 1_000, DNS_SERVERS: [] },
     ...{ store, connectionString, bus, objects: objects.objects, clock: systemClock, logger, metrics },
-    kubernetes: { api, resyncMs },
+    kubernetes: { api: through(api), resyncMs },
   });
   await reconciler.start(new AbortController().signal);
   return {
