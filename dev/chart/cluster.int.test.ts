@@ -202,8 +202,8 @@ interface Item {
 /** As `kubectl auth can-i --list` says it. */
 const operatorMay = [
   'events.events.k8s.io [] [] [create patch]',
-  'plans.millrace.dev [] [] [get list watch]',
+  'plans.millrace.dev [] [] [list watch]',
   'plans.millrace.dev/status [] [] [patch]',
-  'videoholds.millrace.dev [] [] [get list watch patch]',
+  'videoholds.millrace.dev [] [] [list watch patch]',
   'videoholds.millrace.dev/status [] [] [patch]',
 ];

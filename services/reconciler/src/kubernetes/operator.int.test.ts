@@ -1,3 +1,6 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { loadAllYaml } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { confirmPlaybackState } from '@millrace/store';
 import { captureLogger, waitFor } from '@millrace/testing';
@@ -7,6 +10,7 @@ import { conditionsOf, startTestCluster, type TestCluster } from './testing/clus
 import { createTestRecord, type TestRecord } from './testing/record.ts';
 import { startOperator } from './testing/start-operator.ts';
 
+const chart = fileURLToPath(new URL('../../../../charts/millrace', import.meta.url));
 const buildMs = 30 * 60_000;
 const forEvents = { timeoutMs: 60_000 };
 
@@ -45,6 +49,13 @@ describeWith(missingForKubernetes(), 'the operator', () => {
       [videoId],
     );
     return rows;
+  };
+  /** How many objects of a kind are shown as not applied, for that reason. */
+  const notApplied = async (kind: string, reason: string): Promise<string | undefined> => {
+    const labels = `kind="${kind}",reason="${reason}",`;
+    const lines = (await operator.metrics.render()).split('\n');
+    const start = `millrace_kubernetes_objects_not_applied{${labels}`;
+    return lines.find((line) => line.startsWith(start))?.split(' ')[1];
   };
   const manifest = (name: string, spec: object, kind = 'VideoHold'): object => ({
     ...{ apiVersion: 'millrace.dev/v1alpha1', kind, metadata: { name, namespace: 'default' }, spec },
@@ -131,6 +142,7 @@ describeWith(missingForKubernetes(), 'the operator', () => {
         forEvents,
       );
       expect(reason).toBe('Held=False/VideoNotFound');
+      await waitFor(async () => (await notApplied('VideoHold', 'VideoNotFound')) === '1', forEvents);
       const events = await waitFor(() =>
         cluster.kubectl(['get', 'events.events.k8s.io', '-o', 'jsonpath={.items[*].reason}']),
       );
@@ -138,6 +150,7 @@ describeWith(missingForKubernetes(), 'the operator', () => {
       await record.newVideo(videoId);
       await cluster.change('VideoHold', 'early', { metadata: { labels: { asked: 'again' } } });
       expect(await held('early')).toMatch(/^Held=True\/Held/);
+      await waitFor(async () => (await notApplied('VideoHold', 'VideoNotFound')) === '0', forEvents);
     });
 
     it('refuses another video, a reason that nobody can read, and what is not an id', async () => {
@@ -149,6 +162,24 @@ describeWith(missingForKubernetes(), 'the operator', () => {
       await expect(change({ reason: 'a\u0007b' })).rejects.toThrow(/control characters/);
       await expect(change({ onDelete: 'Never' })).rejects.toThrow(/Unsupported value/);
       await expect(cluster.create('VideoHold', 'odd', { videoId: 'prj_1' })).rejects.toThrow(/should match/);
+    });
+  });
+
+  describe('with what the README of the chart shows', () => {
+    it('is, within the time that it waits for it, as it says', async () => {
+      const readme = await readFile(`${chart}/README.md`, 'utf8');
+      const [, yaml = ''] = /^```yaml\n(apiVersion: millrace[^]*?)^```/m.exec(readme) ?? [];
+      const items = loadAllYaml(yaml);
+      const waits = [...readme.matchAll(/^kubectl --namespace media (wait --for=condition=.*)$/gm)];
+      expect([items.length, waits.length]).toEqual([2, 2]);
+      const [, videoId] = /videoId: (\w+)/.exec(yaml) ?? [];
+      await record.newVideo(videoId);
+      const told = { bootId: 'of-the-readme', confirmedUpTo: new Date(Date.now() + 3_600_000) };
+      await confirmPlaybackState(record.store, { ...told, ended: false });
+      await cluster.kubectl(['apply', '-f', '-'], { apiVersion: 'v1', kind: 'List', items });
+      await Promise.all(waits.map(([, words = '']) => cluster.kubectl(words.split(' '))));
+      await confirmPlaybackState(record.store, { ...told, ended: true });
+      await cluster.kubectl(['delete', 'plan,videohold', '--all', '--timeout=60s']);
     });
   });
 
@@ -265,6 +296,8 @@ describeWith(missingForKubernetes(), 'the operator', () => {
       ['create', 'events.events.k8s.io'],
     ];
     const no = [
+      ['get', 'videoholds.millrace.dev'],
+      ['get', 'plans.millrace.dev'],
       ['delete', 'videoholds.millrace.dev'],
       ['create', 'videoholds.millrace.dev'],
       ['patch', 'plans.millrace.dev'],
