@@ -90,7 +90,7 @@ export {
   type StoredOutput,
 } from './encode-jobs.ts';
 export { encodeBacklog } from './encode-backlog.ts';
-export { encodeQueueAges, encodeTime } from './encode-queue-age.ts';
+export { encodeQueueAges, encodeTime, type EncodeTime } from './encode-queue-age.ts';
 export { republishQueued } from './encode-permits.ts';
 export { type FinishOutcome, finishJob, finishPlan, finishTask, replanVideo } from './encode-results.ts';
 export { failTask, reapExpiredLeases } from './encode-troubles.ts';

@@ -120,7 +120,7 @@ async function measureReady({ store, metrics, logger }: Tools, { jobId }: Claime
     logger.warn({ err: error }, 'the time to ready was not measured');
     return null;
   });
-  if (time !== null) attemptMeasures(metrics).ready(time.tookSeconds, time.durationSeconds);
+  if (time !== null) attemptMeasures(metrics).ready(time);
 }
 
 /** Deletes what a losing attempt wrote. Its row is a tombstone by then: the sweep finds what this misses. */

@@ -1,4 +1,5 @@
 import { type Metrics } from '@millrace/platform';
+import { type EncodeTime } from '@millrace/store';
 
 /** What an attempt tells of how it ended. Made with the encoder, so that each series is there before its first event. */
 export function attemptMeasures(metrics: Metrics) {
@@ -16,7 +17,7 @@ export function attemptMeasures(metrics: Metrics) {
   );
   const relative = metrics.histogram(
     'millrace_video_ready_relative',
-    'From the completed upload until the video is ready, in lengths of the video (of one minute at least).',
+    'Until the video is ready, in lengths of it (of one minute at least), from the completed upload, or from when its account was below the jobs at once of its plan.',
     [0.25, 0.5, 1, 2, 3, 5, 10, 30],
   );
   return {
@@ -25,10 +26,9 @@ export function attemptMeasures(metrics: Metrics) {
      * to us.
      */
     trouble: (kind: string, outcome: string): void => troubles.inc({ kind, outcome }),
-    /** @param tookSeconds from the completed upload */
-    ready: (tookSeconds: number, durationSeconds: number): void => {
+    ready: ({ tookSeconds, turnSeconds, durationSeconds }: EncodeTime): void => {
       seconds.observe(tookSeconds);
-      relative.observe(tookSeconds / Math.max(durationSeconds, shortestSeconds));
+      relative.observe(turnSeconds / Math.max(durationSeconds, shortestSeconds));
     },
   };
 }
