@@ -10,8 +10,8 @@ import { kubernetesClients } from '../kubernetes/clients.ts';
 import { readRunbooks } from '../prometheus/runbooks.ts';
 import { describeWith } from '../real-part.ts';
 import { foreignDefinitions, missingForDefinitions } from './foreign-definitions.ts';
-import { type AnyObject, ofKind } from './objects.ts';
-import { chart, helm, renderChart, valuesArguments, valuesFiles } from './render.ts';
+import { type AnyObject, named, ofKind } from './objects.ts';
+import { chart, helm, parseObjects, renderChart, valuesArguments, valuesFiles } from './render.ts';
 
 jest.setTimeout(600_000);
 
@@ -153,6 +153,16 @@ describeWith(missingForKubernetes() ?? missingForDefinitions(), 'the chart on a 
       expect(await image()).toBe('millrace/api:0.1.0');
       // The schema stays: the release before runs on it.
       expect(await jobs()).toEqual(migrated);
+    });
+
+    it('keeps the pods that run when a scaler takes over', async () => {
+      await kubectl(['--namespace', namespace, 'scale', 'deployment/video-millrace-api', '--replicas=3']);
+      const set = ['api.autoscaling.enabled=true'];
+      const upgrade = ['upgrade', 'video', chart, ...valuesArguments({ values: 'small', set })];
+      const answer = await release(...upgrade, '--dry-run=server', '--output', 'json');
+      const objects = parseObjects((JSON.parse(answer) as { manifest: string }).manifest);
+      expect(ofKind(objects, 'HorizontalPodAutoscaler')).toHaveLength(1);
+      expect(named(objects, 'Deployment', 'video-millrace-api').spec).toMatchObject({ replicas: 3 });
     });
 
     it('migrates a record that came back, as its page says, without an upgrade', async () => {

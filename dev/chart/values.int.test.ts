@@ -38,6 +38,19 @@ describeWith(missingForClients(), 'the values of the chart', () => {
     ['a Secret that is none of ours', 'secrets.optional=["ROOT_PASSWORD"]', 'secrets/optional/0'],
     ['authorities of two places', 'extraCa={"configMap":"ours","secret":"ours"}', 'extraCa'],
     ['a SASL mechanism that Kafka has not', 'kafka.saslMechanism="magic"', 'kafka/saslMechanism'],
+    ['a password of SASL in clear', 'kafka={"secret":"k","saslMechanism":"plain"}', 'kafka/tls/enabled'],
+    ['certificates without TLS', 'kafka.tls.ca=true', 'kafka/tls'],
+    ['a port that there is not', 'kafka.brokers=["kafka:65536"]', 'kafka/brokers/0'],
+    ['a policy that names no ports, and so would allow all', 'networkPolicy.database=null', 'networkPolicy'],
+    ['policies that are neither on nor off', 'networkPolicy.enabled=null', 'networkPolicy'],
+    ['a budget that forbids every drain', 'podDisruptionBudget.maxUnavailable=0', 'podDisruptionBudget'],
+    ['a share that does', 'podDisruptionBudget.encoderMaxUnavailable="0%"', 'podDisruptionBudget'],
+    ['names that Kubernetes has not', 'fullnameOverride="My_Name."', 'fullnameOverride'],
+    ['labels that selectors go by', 'podLabels={"app.kubernetes.io/component":"x"}', 'podLabels'],
+    ['half a synthetic viewer', 'reconciler.probe.videoId="vid_1"', 'reconciler/probe'],
+    ['half a gateway', 'internal.gateway.issuer="https://sso.example.com"', 'internal/gateway'],
+    ['phones without an account', 'api.phone.provider="twilio"', 'api/phone'],
+    ['a database’s password as a plain value', 'extraEnv.cdn={"DATABASE_URL":"postgres://"}', 'DATABASE_URL'],
   ])('refuse %s', async (_what, set, named) => {
     await expect(renderChart({ values: 'small', set: [set] })).rejects.toThrow(named);
   });
@@ -66,9 +79,17 @@ describeWith(missingForClients(), 'the values of the chart', () => {
   );
 
   it('refuse SASL without a Secret that has the name and password', async () => {
-    await expect(renderChart({ values: 'small', set: ['kafka.saslMechanism="plain"'] })).rejects.toThrow(
-      'kafka.secret is needed',
-    );
+    const set = ['kafka.saslMechanism="scram-sha-512"'];
+    await expect(renderChart({ values: 'small', set })).rejects.toThrow('kafka.secret is needed');
+  });
+
+  it('refuse encoders of which more run than may', async () => {
+    const set = (mode: string): string[] => [
+      `encoder.pools=${JSON.stringify([{ ...pool, replicas: 3 }])}`,
+      `encoder.autoscaling.mode="${mode}"`,
+    ];
+    await expect(renderChart({ values: 'small', set: set('hpa') })).rejects.toThrow('more replicas than');
+    await expect(renderChart({ values: 'small', set: set('none') })).resolves.not.toEqual([]);
   });
 
   it.each([
@@ -160,6 +181,16 @@ describeWith(missingForClients(), 'the values of the chart', () => {
     expect([...(await images(set))].sort()).toEqual(
       services.map((name) => `registry.example.com/a/b/${name}:2`),
     );
+  });
+
+  it('give every pod, those of jobs too, the annotations and labels that are for every pod', async () => {
+    const set = ['podAnnotations={"mesh":"none"}', 'podLabels={"team":"video"}'];
+    const workloads = workloadsOf(await renderChart({ values: 'small', set }));
+    for (const { spec } of workloads)
+      expect(spec.template.metadata).toMatchObject({
+        annotations: { mesh: 'none' },
+        labels: { team: 'video' },
+      });
   });
 
   it('leave out what is switched off', async () => {
