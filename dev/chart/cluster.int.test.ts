@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,8 +10,8 @@ import { kubernetesClients } from '../kubernetes/clients.ts';
 import { readRunbooks } from '../prometheus/runbooks.ts';
 import { describeWith } from '../real-part.ts';
 import { foreignDefinitions, missingForDefinitions } from './foreign-definitions.ts';
-import { type AnyObject, named, ofKind } from './objects.ts';
-import { chart, helm, parseObjects, renderChart, valuesArguments, valuesFiles } from './render.ts';
+import { type AnyObject, ofKind } from './objects.ts';
+import { chart, helm, renderChart, valuesArguments, valuesFiles } from './render.ts';
 
 jest.setTimeout(600_000);
 
@@ -155,14 +155,23 @@ describeWith(missingForKubernetes() ?? missingForDefinitions(), 'the chart on a 
       expect(await jobs()).toEqual(migrated);
     });
 
-    it('keeps the pods that run when a scaler takes over', async () => {
-      await kubectl(['--namespace', namespace, 'scale', 'deployment/video-millrace-api', '--replicas=3']);
-      const set = ['api.autoscaling.enabled=true'];
-      const upgrade = ['upgrade', 'video', chart, ...valuesArguments({ values: 'small', set })];
-      const answer = await release(...upgrade, '--dry-run=server', '--output', 'json');
-      const objects = parseObjects((JSON.parse(answer) as { manifest: string }).manifest);
-      expect(ofKind(objects, 'HorizontalPodAutoscaler')).toHaveLength(1);
-      expect(named(objects, 'Deployment', 'video-millrace-api').spec).toMatchObject({ replicas: 3 });
+    it('keeps the pods that run when a scaler takes over as its README says', async () => {
+      const readme = await readFile(join(chart, 'README.md'), 'utf8');
+      const [block = ''] = /kubectl --namespace media scale [^`]*/.exec(readme) ?? [];
+      // It speaks of a release called as the chart, from the root of the sources, with values of its own.
+      const script = block
+        .replace('deployment/millrace', 'deployment/video-millrace')
+        .replace('upgrade millrace charts/millrace', `upgrade video ${chart}`)
+        .replace('--values my-values.yaml', valuesArguments({ values: 'small' }).join(' '));
+      await inNamespace(script);
+      const replicas = async (): Promise<(number | undefined)[]> =>
+        (await get('deployments'))
+          .filter(({ metadata }) => metadata.name === 'video-millrace-api')
+          .map(({ spec }) => spec.replicas);
+      expect(names(await get('horizontalpodautoscalers'))).toEqual(['video-millrace-api']);
+      expect(await replicas()).toEqual([3]);
+      const events = await kubectl(['--namespace', namespace, 'get', 'events', '--output', 'json']);
+      expect(events).not.toMatch(/Scaled down replica set video-millrace-api-\S+ from 3 to 1/);
     });
 
     it('migrates a record that came back, as its page says, without an upgrade', async () => {
@@ -205,7 +214,7 @@ describeWith(missingForKubernetes() ?? missingForDefinitions(), 'the chart on a 
 
 interface Item {
   metadata: { name: string; uid?: string; labels?: Record<string, string> };
-  spec: { template: { spec: { containers: { image: string }[] } } };
+  spec: { replicas?: number; template: { spec: { containers: { image: string }[] } } };
   status?: object;
 }
 

@@ -50,15 +50,11 @@ export function valuesArguments({ values, set = [] }: Omit<Rendering, 'release'>
 export async function renderChart({ release = 'video', ...values }: Rendering): Promise<AnyObject[]> {
   const namespace = ['--namespace', 'media', '--kube-version', '1.37.2'];
   const text = await helm(['template', release, chart, ...namespace, ...valuesArguments(values)]);
-  return parseObjects(text);
-}
-
-/** The objects of a text of YAML documents. @throws YAMLParseError at the first that is none */
-export const parseObjects = (text: string): AnyObject[] =>
-  parseAllDocuments(text)
+  return parseAllDocuments(text)
     .map((document) => {
       const [error] = document.errors;
       if (error !== undefined) throw error;
       return document.toJS() as AnyObject | null;
     })
     .filter((object) => object !== null);
+}

@@ -27,12 +27,6 @@ metadata:
 spec:
   {{- if not .scaled }}
   replicas: {{ .values.replicas }}
-  {{- else }}
-  {{- /* Helm takes away what it had said before the scaler came, and then Kubernetes would run one pod: say what runs. */}}
-  {{- $name := printf "%s-%s" (include "millrace.fullname" $root) $component }}
-  {{- with (lookup "apps/v1" "Deployment" $root.Release.Namespace $name).spec }}
-  replicas: {{ int .replicas }}
-  {{- end }}
   {{- end }}
   revisionHistoryLimit: 5
   selector:
