@@ -15,10 +15,10 @@ import { createPlayer } from './demo/walk.ts';
 import { startTestStack, type TestStack } from './testing/test-stack.ts';
 
 const film = fileURLToPath(new URL('../../packages/testing/media/short_0_2s.mp4', import.meta.url));
-/** Twice as long as the CDN plays by what it knows, and longer than any session of the bus. */
-const awayMs = 120_000;
+/** Longer than the CDN plays by what it knows, and than any session of the bus. */
+const awayMs = 90_000;
 /** For processes that have no session yet. */
-const absentMs = 60_000;
+const absentMs = 45_000;
 /** In which all must go on by itself after that. */
 const recoverMs = 120_000;
 
