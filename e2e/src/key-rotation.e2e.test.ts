@@ -12,6 +12,7 @@ import { untilReady } from './demo/demo.ts';
 import { type Receiver, startReceiver } from './demo/receiver.ts';
 import { uploadFile } from './demo/upload.ts';
 import { createPlayer } from './demo/walk.ts';
+import { register } from './demo/webhooks.ts';
 import { startTestStack, type TestStack } from './testing/test-stack.ts';
 
 const page = new URL('../../docs/key-rotation.md', import.meta.url);
@@ -31,10 +32,10 @@ interface Issued {
 }
 
 /** The three roll-outs, each as it changes the text of a set. */
-const rollOuts: Record<string, (set: string, name: string) => string> = {
-  add: (set, name) => `${set},${newOf(name)}`,
-  move: (set) => set.split(',').reverse().join(','),
-  drop: (set) => set.split(',')[0] ?? '',
+const rollOuts = {
+  add: (set: string, name: string) => `${set},${newOf(name)}`,
+  move: (set: string) => set.split(',').reverse().join(','),
+  drop: (set: string) => set.split(',')[0] ?? '',
 };
 const newOf = (name: string): string => {
   const secret = randomBytes(32).toString('base64url');
@@ -55,11 +56,7 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
     stack = await startTestStack();
     customer = await signUp(stack.attached, 'pro');
     receiver = await startReceiver();
-    const { client, projectId } = customer;
-    const body = { url: receiver.url, events: ['video.ready' as const] };
-    const endpoint = await client.createWebhookEndpoint({ projectId, body });
-    endpointId = endpoint.id;
-    receiver.trust(endpoint.signingSecret ?? '');
+    endpointId = (await register(customer, receiver)).endpoint.id;
     adminTokens = [stack.ready().adminToken];
   }, 20 * 60_000);
   afterAll(async () => {
@@ -110,13 +107,6 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
   const askAsAdmin = async (token: string): Promise<number> =>
     (await fetch(`${stack.ready().admin}/admin/reports`, { headers: { authorization: `Bearer ${token}` } }))
       .status;
-  const metric = async (service: string, series: string): Promise<string | undefined> => {
-    const text = await (await fetch(`${stack.ready().ops[service] ?? ''}/metrics`)).text();
-    return text
-      .split('\n')
-      .find((line) => line.startsWith(series))
-      ?.split(' ')[1];
-  };
 
   /** All that the sets are for: with what was issued before, and anew. */
   async function works(issued: Issued, videoId: string): Promise<void> {
@@ -132,12 +122,11 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
     await startUpload(anew);
   }
 
-  async function rollOut(step: string, more: NodeJS.ProcessEnv = {}): Promise<Issued[]> {
-    const change = rollOuts[step] ?? String;
+  async function rollOut(step: keyof typeof rollOuts, more: NodeJS.ProcessEnv = {}): Promise<Issued[]> {
     const fresh = new Map<string, string>();
     const changed = (name: string, set: string): string => {
       // All readers of a set get the same.
-      if (!fresh.has(name)) fresh.set(name, change(set, name));
+      if (!fresh.has(name)) fresh.set(name, rollOuts[step](set, name));
       return fresh.get(name) ?? '';
     };
     const videos = [await makeVideo(), await makeVideo()];
@@ -171,8 +160,8 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
     const canaries = { PROBE_VIDEO_ID: playing, PROBE_HELD_VIDEO_ID: held, PROBE_DOMAIN: customer.domain };
     /** The synthetic viewer signs its own tokens. */
     const isProbed = async (): Promise<boolean> =>
-      (await metric('reconciler', 'millrace_probe_ok{canary="playing"')) === '1' &&
-      (await metric('reconciler', 'millrace_probe_ok{canary="held"')) === '1';
+      (await stack.metric('reconciler', 'millrace_probe_ok{canary="playing"')) === 1 &&
+      (await stack.metric('reconciler', 'millrace_probe_ok{canary="held"')) === 1;
     const untilProbed = (): Promise<unknown> =>
       waitFor(isProbed, { timeoutMs: patienceMs, what: 'the synthetic viewer to be well' });
 
@@ -183,9 +172,9 @@ describeWith(missingForKafka() ?? missingForS3(), 'the rotation of every key by 
     const since = await issue(playing);
     const oldSecrets = async (): Promise<boolean> => {
       const left = ['true', 'false'].map((readable) =>
-        metric('webhooks', `millrace_webhook_secrets_old_key{readable="${readable}"`),
+        stack.metric('webhooks', `millrace_webhook_secrets_old_key{readable="${readable}"`),
       );
-      return (await Promise.all(left)).every((count) => count === '0');
+      return (await Promise.all(left)).every((count) => count === 0);
     };
     await waitFor(oldSecrets, { timeoutMs: 2 * patienceMs, what: 'the secrets to be sealed anew' });
     await rollOut('drop');

@@ -12,6 +12,7 @@ import { type Customer, signUp } from './demo/customer.ts';
 import { type Receiver, startReceiver } from './demo/receiver.ts';
 import { uploadFile } from './demo/upload.ts';
 import { createPlayer } from './demo/walk.ts';
+import { register } from './demo/webhooks.ts';
 import { startTestStack, type TestStack } from './testing/test-stack.ts';
 
 const film = fileURLToPath(new URL('../../packages/testing/media/short_0_2s.mp4', import.meta.url));
@@ -34,22 +35,15 @@ describeWith(missingForKafka() ?? missingForS3(), 'services on Kafka', () => {
     stack = await startTestStack();
     customer = await signUp(stack.attached, 'pro');
     receiver = await startReceiver();
-    const { client, projectId } = customer;
-    const body = { url: receiver.url, events: ['video.ready' as const] };
-    const endpoint = await client.createWebhookEndpoint({ projectId, body });
-    endpointId = endpoint.id;
-    receiver.trust(endpoint.signingSecret ?? '');
+    endpointId = (await register(customer, receiver)).endpoint.id;
   }, 20 * 60_000);
   afterAll(async () => {
     await (stack as TestStack | undefined)?.stop();
     await (receiver as Receiver | undefined)?.stop();
   }, recoverMs);
 
-  const valueOf = async (name: string, series: string): Promise<number> => {
-    const text = await (await fetch(`${stack.ready().ops[name] ?? ''}/metrics`)).text();
-    const line = text.split('\n').find((each) => each.startsWith(series));
-    return Number(line?.split(' ')[1] ?? 0);
-  };
+  const valueOf = async (name: string, series: string): Promise<number> =>
+    (await stack.metric(name, series)) ?? 0;
   /** The next video that the customer's server hears of. */
   const announced = async (): Promise<string> => {
     const { event } = await waitFor(() => receiver.next(), { timeoutMs: recoverMs, what: 'a webhook' });

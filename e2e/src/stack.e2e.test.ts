@@ -9,6 +9,7 @@ import { type Receiver, startReceiver } from './demo/receiver.ts';
 import { type StartedStack, startStack } from './demo/stack.ts';
 import { uploadFile } from './demo/upload.ts';
 import { createPlayer } from './demo/walk.ts';
+import { register } from './demo/webhooks.ts';
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from './testing/trace-collector.ts';
 
 const film = fileURLToPath(new URL('../../packages/testing/media/short_0_2s.mp4', import.meta.url));
@@ -31,9 +32,7 @@ describeWith(missingForKafka() ?? missingForS3(), 'npm run stack', () => {
       signal: new AbortController().signal,
     });
     customer = await signUp(stack, 'pro');
-    const { client, projectId } = customer;
-    const body = { url: receiver.url, events: ['video.ready' as const] };
-    receiver.trust((await client.createWebhookEndpoint({ projectId, body })).signingSecret ?? '');
+    await register(customer, receiver);
   }, 20 * 60_000);
   afterAll(async () => {
     // Only what did start, the last one first, whatever of it does not stop.

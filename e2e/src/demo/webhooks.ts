@@ -26,19 +26,24 @@ export async function subscribe(
   customer: Customer,
   { receiver, signal }: Pick<Webhooks, 'receiver' | 'signal'>,
 ): Promise<Webhooks> {
-  const { client, projectId } = customer;
   const { endpoint, secret } = await report.check(
     'webhook endpoint',
-    async () => {
-      const body = { url: receiver.url, events: ['video.ready' as const] };
-      const created = await client.createWebhookEndpoint({ projectId, body });
-      if (created.signingSecret === undefined) throw new Error('it came without a signing secret');
-      receiver.trust(created.signingSecret);
-      return { endpoint: created, secret: created.signingSecret };
-    },
+    () => register(customer, receiver),
     ({ endpoint: { events } }) => `${events.join(', ')} to a receiver on this machine`,
   );
   return { report, customer, receiver, endpoint, secret, signal };
+}
+
+/** Makes the receiver an endpoint for `video.ready`, which believes what is signed with its secret. */
+export async function register(
+  { client, projectId }: Customer,
+  receiver: Receiver,
+): Promise<{ endpoint: Webhooks['endpoint']; secret: string }> {
+  const body = { url: receiver.url, events: ['video.ready' as const] };
+  const endpoint = await client.createWebhookEndpoint({ projectId, body });
+  if (endpoint.signingSecret === undefined) throw new Error('it came without a signing secret');
+  receiver.trust(endpoint.signingSecret);
+  return { endpoint, secret: endpoint.signingSecret };
 }
 
 /** Unregisters it: nobody listens there any more. */

@@ -11,6 +11,8 @@ export interface TestStack extends RunningStack {
   readyFile: string;
   /** As somebody sees it who knows its ready file alone. */
   attached: Stack;
+  /** The value of the first series of a process that begins so: `millrace_probe_ok{canary="held"`. Undefined: none does. */
+  metric(name: string, series: string): Promise<number | undefined>;
 }
 
 /** Starts it in a folder of its own, which goes with it. @param env settings beside this process's own */
@@ -33,7 +35,12 @@ export async function startTestStack(
       await stack.stop();
       await remove();
     };
-    return { ...stack, ...{ dataDir, readyFile, attached, stop } };
+    const metric: TestStack['metric'] = async (name, series) => {
+      const text = await (await fetch(`${stack.ready().ops[name] ?? ''}/metrics`)).text();
+      const line = text.split('\n').find((each) => each.startsWith(series));
+      return line === undefined ? undefined : Number(line.split(' ')[1]);
+    };
+    return { ...stack, ...{ dataDir, readyFile, attached, metric, stop } };
   } catch (error) {
     await remove();
     throw error;

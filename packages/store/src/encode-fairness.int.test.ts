@@ -1,7 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { raceRounds, seedAccount } from '@millrace/testing';
 import { type ClaimedTask } from './index.ts';
-import { claim, db, end, queueImport, queueVideo, useEncodeQueue } from './testing/encode-queue.ts';
+import {
+  claim,
+  claimAtOnce,
+  db,
+  end,
+  queueImport,
+  queueVideo,
+  useEncodeQueue,
+} from './testing/encode-queue.ts';
 import { explainClaim } from './testing/explain.ts';
 
 useEncodeQueue();
@@ -98,16 +106,7 @@ describe('jobs at once', () => {
     const account = await seedAccount(db, { planId: 'free' });
     await queueImport(account, 6);
     for (let round = 0; round < raceRounds; round++) {
-      // Which jobs have come down to the encoders with more memory differs from round to round.
-      await db.query(
-        `update encode_tasks set status = 'queued', lease_until = null,
-           class = case when (right(id, 1)::int + $1) % 3 = 0 then 'large' else 'standard' end`,
-        [round],
-      );
-      const claims = await Promise.all(
-        Array.from({ length: 12 }, (_, i) => claim(i % 2 === 0 ? 'large' : 'standard')),
-      );
-      const jobs = claims.flatMap((task) => (task === null ? [] : [task.jobId]));
+      const jobs = (await claimAtOnce(round)).map((task) => task.jobId);
       expect([round, new Set(jobs).size, jobs.length]).toEqual([round, 2, 2]);
     }
   });

@@ -8,7 +8,7 @@ import {
   type TestDatabase,
 } from '@millrace/testing';
 import { createDatabase, type Database } from './db.ts';
-import { encodeTime } from './encode-queue-age.ts';
+import { encodeTime } from './encode-time.ts';
 
 let database: TestDatabase;
 let db: Database;

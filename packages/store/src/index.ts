@@ -90,7 +90,8 @@ export {
   type StoredOutput,
 } from './encode-jobs.ts';
 export { encodeBacklog } from './encode-backlog.ts';
-export { encodeQueueAges, encodeTime, type EncodeTime } from './encode-queue-age.ts';
+export { encodeQueueAges } from './encode-queue-age.ts';
+export { encodeTime, type EncodeTime } from './encode-time.ts';
 export { republishQueued } from './encode-permits.ts';
 export { type FinishOutcome, finishJob, finishPlan, finishTask, replanVideo } from './encode-results.ts';
 export { failTask, reapExpiredLeases } from './encode-troubles.ts';

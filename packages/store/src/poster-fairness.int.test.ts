@@ -3,6 +3,7 @@ import { seedAccount, type SeededAccount } from '@millrace/testing';
 import { abandonAttempt, attemptOf, type ClaimedTask, failTask, heartbeatTask } from './index.ts';
 import {
   claim,
+  claimAtOnce,
   column,
   db,
   end,
@@ -141,15 +142,7 @@ describe('posters of one account', () => {
     const account = await seedAccount(db);
     await queuePosters(account, 6);
     for (let round = 0; round < rounds; round++) {
-      await db.query(
-        `update encode_tasks set status = 'queued', lease_until = null,
-           class = case when (right(id, 1)::int + $1) % 3 = 0 then 'large' else 'standard' end`,
-        [round],
-      );
-      const claims = await Promise.all(
-        Array.from({ length: 12 }, (_, i) => claim(i % 2 === 0 ? 'large' : 'standard')),
-      );
-      expect([round, claims.filter((task) => task !== null).length]).toEqual([round, 1]);
+      expect([round, (await claimAtOnce(round)).length]).toEqual([round, 1]);
     }
   });
 
