@@ -23,6 +23,8 @@ export class BodyStream extends Readable {
       this.destroy(new ObjectStoreError('unavailable', `no byte was read for ${idleMs} ms`));
     });
     answer.pause();
+    // Whoever reads it hears of an error, also of one before they began: until then it must not end the process.
+    this.on('error', () => undefined);
   }
 
   override _read(): void {
