@@ -19,16 +19,18 @@ interface Outcome {
   skipped: number;
 }
 
+type Counts = Omit<Outcome, 'name' | 'seconds'>;
+
 const bin = (name: string): string => join('node_modules', '.bin', name);
 const folders = ['packages', 'services', 'embedded', 'e2e', 'bench', 'scripts', 'load-tests'];
 
 const checks: [name: string, command: string, args: string[]][] = [
+  ['lint', bin('eslint'), ['.']],
   ['format', bin('prettier'), ['--check', '--log-level', 'warn', '.']],
   ['types', bin('tsc'), ['-p', '.']],
   ['browser types', bin('tsc'), ['-p', 'packages/player/src/browser']],
   ['console types', bin('tsc'), ['-p', 'embedded/src/dev/console/browser']],
   ['load test types', bin('tsc'), ['-p', 'load-tests']],
-  ['lint', bin('eslint'), ['.']],
   ['import rules', bin('depcruise'), ['--config', '.dependency-cruiser.cjs', ...folders]],
   ['dead code', bin('knip'), []],
   // Whatever a generator writes is in the repository, and must be what it would write now.
@@ -38,25 +40,49 @@ const checks: [name: string, command: string, args: string[]][] = [
 ];
 const suites = ['unit', 'integration', 'e2e'];
 
-function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<number> {
+/** Runs a command to its end; `hear` gets what it prints. */
+function run(command: string, args: readonly string[], hear: (text: string) => void): Promise<Counts> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, ...env } });
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', hear);
     child.once('error', reject);
-    child.once('exit', (code) => resolve(code ?? 1));
+    child.once('close', (code) => {
+      const failed = code === 0 ? 0 : 1;
+      resolve({ passed: 1 - failed, failed, skipped: 0 });
+    });
   });
 }
 
-async function timed(name: string, work: () => Promise<Omit<Outcome, 'name' | 'seconds'>>): Promise<Outcome> {
+async function timed(name: string, work: () => Promise<Counts>): Promise<Outcome> {
   console.log(`\n== ${name}`);
+  return clocked(name, work);
+}
+
+async function clocked(name: string, work: () => Promise<Counts>): Promise<Outcome> {
   const startedAt = performance.now();
   const counts = await work();
   return { name, seconds: (performance.now() - startedAt) / 1000, ...counts };
 }
 
-const check = (command: string, args: string[]) => async () => {
-  const failed = (await run(command, args)) === 0 ? 0 : 1;
-  return { passed: 1 - failed, failed, skipped: 0 };
-};
+/** Says what it printed when it has ended: others may run beside it. */
+const check = (name: string, command: string, args: string[]): Promise<Outcome> =>
+  clocked(name, async () => {
+    let output = '';
+    const counts = await run(command, args, (text) => (output += text));
+    console.log(`\n== ${name}\n${output.trimEnd()}`);
+    return counts;
+  });
+
+/** Two at a time: lint, which comes first, takes longer than all others together. */
+async function runChecks(): Promise<Outcome[]> {
+  const left = [...checks];
+  const done: Outcome[] = [];
+  const lane = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) done.push(await check(...next));
+  };
+  await Promise.all([lane(), lane()]);
+  return done;
+}
 
 interface JestResult extends TestRun {
   success: boolean;
@@ -159,20 +185,17 @@ const { values: flags, positionals: patterns } = readFlags('npm test [-- PATTERN
   options: { checks: { type: 'boolean', default: false } },
 });
 const outcomes: Outcome[] = [];
-if (patterns.length === 0) {
-  for (const [name, command, commandArgs] of checks)
-    outcomes.push(await timed(name, check(command, commandArgs)));
-}
+if (patterns.length === 0) outcomes.push(...(await runChecks()));
 if (flags.checks) {
   // A run of every suite looks at the page when it knows what passed.
   const page = [join('scripts', 'contract-coverage.ts'), '--check'];
-  outcomes.push(await timed('contract', check(process.execPath, page)));
+  outcomes.push(await check('contract', process.execPath, page));
 } else {
   if (patterns.length === 0) {
     // Apart from the suites, which are watched for progress.
-    outcomes.push(
-      await timed('kubernetes', check(process.execPath, [join('dev', 'kubernetes', 'build.ts')])),
-    );
+    const build = join('dev', 'kubernetes', 'build.ts');
+    const tell = (text: string): void => void process.stdout.write(text);
+    outcomes.push(await timed('kubernetes', () => run(process.execPath, [build], tell)));
   }
   for (const name of suites) outcomes.push(await timed(name, suite(name, patterns)));
   if (patterns.length === 0) outcomes.push(await timed('contract', coverageCheck));
